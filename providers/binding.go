@@ -1,0 +1,97 @@
+package providers
+
+import (
+	"context"
+	"time"
+)
+
+// Process is one process as /proc shows it.
+type Process struct {
+	PID, PPID, PGID, SID int
+	TTY                  uint64 // device number of the controlling terminal; 0 = none
+	TPGID                int    // foreground process group of that terminal; -1 = none
+	StartTicks           uint64 // /proc/<pid>/stat field 22, in clock ticks since boot
+	Started              time.Time
+	State                byte // R, S, D, T, Z, ...
+	Comm                 string
+	Exe                  string   // target of /proc/<pid>/exe, "" when unreadable
+	Args                 []string // at most 64, each cut to 4 KiB
+	CWD                  string
+	Env                  map[string]string // only the variables that some provider asked for, see Names
+	Title                string            // title of its pane as the multiplexer reports it, "" when unknown
+	Open                 []string          // targets of /proc/<pid>/fd that are regular files; filled on request only
+}
+
+// Part is what a process is to a harness.
+type Part uint8
+
+const (
+	// NotMine is a process of something else.
+	NotMine Part = iota
+	// Launcher starts the worker and waits (npm's node scripts).
+	Launcher
+	// Worker is the harness itself; its life is an incarnation.
+	Worker
+	// Helper belongs to the program and never owns a pane (shared daemons).
+	Helper
+)
+
+// Session is what is known of a session from its artifact, without tailing it.
+type Session struct {
+	ID       string
+	Path     string
+	CWD      string    // as recorded, "" when not known
+	Born     time.Time // when the artifact appeared; zero when not known
+	Internal string    // why this session can never own a pane (a subagent, a reviewer); "" when it can
+}
+
+// Rank orders evidence; lower is stronger.
+type Rank uint8
+
+const (
+	Exact     Rank = 1 // the program's own record names this process, or the process holds the artifact open
+	Young     Rank = 2 // the program's own log proves it, as long as the log is young
+	Arguments Rank = 3 // an id in the command line, until something newer is proved
+	Agreement Rank = 4 // one process and one session agree on directory and time
+	Movement  Rank = 5 // bytes written by one candidate and no other
+)
+
+// Activity is a live status that a program publishes about itself.
+type Activity string
+
+const (
+	NoActivity Activity = ""
+	Busy       Activity = "busy"
+	Idle       Activity = "idle"
+	Waiting    Activity = "waiting" // for the user, in a dialog
+)
+
+// Evidence says that a process owns a session.
+type Evidence struct {
+	Rank     Rank
+	Session  string
+	Path     string    // artifact, "" when it does not exist yet
+	Source   string    // fixed words: which record says so
+	At       time.Time // of two pieces of one source the newer counts; zero = unordered
+	Refused  string    // why it does not count, "" when it does
+	Activity Activity
+	Waiting  string    // what the user is asked for, in the program's fixed words
+	Since    time.Time // when Activity last changed
+}
+
+// Binder is a Provider that recognises its processes and finds evidence.
+type Binder interface {
+	// EnvKeys are the variables that Roots, Recognise or Evidence read from a
+	// process's environment.
+	EnvKeys() []string
+	// Recognise says what a process is to this harness. It is pure.
+	Recognise(Process) Part
+	// NeedsOpen says whether Evidence wants Process.Open.
+	NeedsOpen() bool
+	// Describe reads what the artifact's first complete record tells. Pure.
+	Describe(a Artifact, first []byte) Session
+	// Evidence lists what speaks for p owning a session, refused pieces with
+	// their reason included. It may read small files of the program, and only
+	// returns an error when it could not look: that is "unknown", not "none".
+	Evidence(ctx context.Context, p Process, known []Session) ([]Evidence, error)
+}
