@@ -1,17 +1,5 @@
 package providers
 
-// Framing says how records lie in an artifact.
-type Framing uint8
-
-const (
-	// Lines is JSONL: one JSON object a line, ended by 0x0A alone.
-	Lines Framing = iota
-	// Document is one JSON value that is rewritten in place.
-	Document
-	// Rows is a database that is read by sequence.
-	Rows
-)
-
 // Role says what an artifact is good for.
 type Role uint8
 
@@ -23,12 +11,12 @@ const (
 	Registry
 )
 
-// Artifact is a file (or database) that an agent program writes.
+// Artifact is a file that an agent program writes: JSONL, one JSON object a
+// line, ended by 0x0A alone.
 type Artifact struct {
 	Provider string
 	Path     string // absolute
 	Role     Role
-	Framing  Framing
 	Session  string // native session id if the path tells it, else ""
 }
 
