@@ -1,0 +1,68 @@
+# Steno. `make` alone prints the targets.
+
+SHELL   := /bin/bash
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
+# The race detector needs a C compiler.
+RACE    := $(shell command -v gcc >/dev/null 2>&1 || command -v cc >/dev/null 2>&1 || command -v clang >/dev/null 2>&1 && echo -race)
+FUZZTIME ?= 10s
+
+BINDIR  ?= $(HOME)/.local/bin
+UNITDIR ?= $(or $(XDG_CONFIG_HOME),$(HOME)/.config)/systemd/user
+
+.DEFAULT_GOAL := help
+.PHONY: help run demo build test check bench fuzz install uninstall clean fmt-check lint units cross
+
+help: ## print the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: build ## run the daemon in this terminal and print each event
+	@exec bin/steno serve --follow
+
+demo: build ## replay two recorded sessions to see it work, without any agent
+	@$(BUILD) -o bin/standin ./cmd/standin
+	@exec bin/standin demo --steno bin/steno --records testdata/demo
+
+build: ## build bin/steno, static
+	@$(BUILD) -o bin/steno ./cmd/steno
+
+test: ## run all tests (with the race detector where a C compiler exists)
+	$(if $(RACE),CGO_ENABLED=1,CGO_ENABLED=0) $(GO) test $(RACE) ./...
+
+check: fmt-check lint cross units test ## everything that CI runs
+
+fmt-check:
+	@out=$$(gofmt -l cmd ipc observer providers store 2>/dev/null); \
+	if [ -n "$$out" ]; then echo "check: not formatted by gofmt:"; echo "$$out"; exit 1; fi
+
+lint:
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+cross: build # both released platforms build without C
+	GOOS=linux GOARCH=amd64 $(BUILD) -o /dev/null ./cmd/steno
+	GOOS=linux GOARCH=arm64 $(BUILD) -o /dev/null ./cmd/steno
+
+units: build
+	packaging/systemd/verify bin/steno
+
+bench: ## run the benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+fuzz: ## run every fuzz target for FUZZTIME (10s)
+	@grep -rl --include='*_test.go' '^func Fuzz' cmd ipc observer providers store | while read -r file; do \
+	  grep -o '^func Fuzz[A-Za-z0-9_]*' "$$file" | while read -r _ name; do \
+	    $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" || exit 1; \
+	  done || exit 1; \
+	done
+
+install: build ## install for this user: binary and systemd user units
+	BINDIR='$(BINDIR)' UNITDIR='$(UNITDIR)' packaging/systemd/install bin/steno
+
+uninstall: ## remove what install put there; the event log stays
+	BINDIR='$(BINDIR)' UNITDIR='$(UNITDIR)' packaging/systemd/uninstall
+
+clean: ## remove built files
+	rm -rf bin dist

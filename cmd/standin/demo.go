@@ -1,0 +1,272 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// The demonstration: a daemon with a home of its own, one stand-in for each
+// recorded session in its own terminal, and a reader of the event stream that
+// decides when everything was seen. It ends after at most demoLimit.
+const demoLimit = 60 * time.Second
+
+// demoHarnesses are the programs that are played, by the name of their recording.
+var demoHarnesses = [...]string{"claude", "codex"}
+
+type demo struct {
+	self, steno, records string
+	pace                 time.Duration
+	out, errw            io.Writer
+
+	dir string   // removed at the end
+	env []string // of the daemon and the stand-ins
+}
+
+func demoCommand(ctx context.Context, self string, args []string, out, errw io.Writer) error {
+	d := demo{self: self, out: out, errw: errw}
+	set := flag.NewFlagSet("standin demo", flag.ContinueOnError)
+	set.SetOutput(errw)
+	set.StringVar(&d.steno, "steno", filepath.Join(filepath.Dir(self), "steno"), "the steno `file` to show")
+	set.StringVar(&d.records, "records", "testdata/demo", "`directory` with claude.jsonl and codex.jsonl")
+	set.DurationVar(&d.pace, "pace", 150*time.Millisecond, "`time` between two records")
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, demoLimit)
+	defer cancel()
+	return d.run(ctx)
+}
+
+func (d *demo) run(ctx context.Context) (err error) {
+	if d.dir, err = os.MkdirTemp("", "steno-demo-"); err != nil {
+		return fmt.Errorf("make directory: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(d.dir)) }()
+	if err := d.prepare(); err != nil {
+		return err
+	}
+	daemon, err := d.startDaemon(ctx)
+	if err != nil {
+		return err
+	}
+	err = d.show(ctx)
+	return errors.Join(err, stopDaemon(daemon))
+}
+
+// prepare makes the home, the two programs and the environment.
+func (d *demo) prepare() error {
+	records, err := filepath.Abs(d.records)
+	if err != nil {
+		return fmt.Errorf("find recordings: %w", err)
+	}
+	d.records = records
+	if d.steno, err = filepath.Abs(d.steno); err != nil {
+		return fmt.Errorf("find steno: %w", err)
+	}
+	for _, sub := range []string{"home/maple", "home/birch", "run", "bin"} {
+		if err := os.MkdirAll(filepath.Join(d.dir, sub), 0o700); err != nil {
+			return fmt.Errorf("make directory: %w", err)
+		}
+	}
+	for _, name := range demoHarnesses {
+		if err := copyFile(filepath.Join(d.dir, "bin", name), d.self); err != nil {
+			return err
+		}
+	}
+	home := filepath.Join(d.dir, "home")
+	for _, kv := range os.Environ() {
+		switch name, _, _ := strings.Cut(kv, "="); name {
+		case "PATH", "TERM", "LANG", "LC_ALL", "NO_COLOR", "TMPDIR":
+			d.env = append(d.env, kv)
+		}
+	}
+	d.env = append(d.env, "HOME="+home, "XDG_RUNTIME_DIR="+filepath.Join(d.dir, "run"),
+		"XDG_STATE_HOME="+filepath.Join(home, ".local/state"), "XDG_CONFIG_HOME="+filepath.Join(home, ".config"),
+		"TMUX_TMPDIR="+filepath.Join(d.dir, "run"))
+	return nil
+}
+
+// copyFile copies an executable. A hard link would share its name in /proc
+// with the original, whichever was made first.
+func copyFile(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return fmt.Errorf("copy stand-in: %w", err)
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o700)
+	if err != nil {
+		return fmt.Errorf("copy stand-in: %w", err)
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		out.Close()
+		return fmt.Errorf("copy stand-in: %w", err)
+	}
+	return out.Close()
+}
+
+// startDaemon starts "steno serve --follow" and waits until it says it is ready.
+func (d *demo) startDaemon(ctx context.Context) (*exec.Cmd, error) {
+	addr := &net.UnixAddr{Name: filepath.Join(d.dir, "run", "notify"), Net: "unixgram"}
+	notify, err := net.ListenUnixgram("unixgram", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen for readiness: %w", err)
+	}
+	defer notify.Close()
+	cmd := exec.Command(d.steno, "serve", "--follow", "--log-level", "warn")
+	cmd.Env = append(append([]string{}, d.env...), "NOTIFY_SOCKET="+addr.Name)
+	cmd.Stdout, cmd.Stderr = d.out, d.errw
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start daemon: %w", err)
+	}
+	deadline, _ := ctx.Deadline()
+	_ = notify.SetReadDeadline(deadline) // cannot fail on an open socket
+	stop := context.AfterFunc(ctx, func() { notify.Close() })
+	defer stop()
+	for buf := make([]byte, 4096); ; {
+		n, err := notify.Read(buf)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("wait for daemon: %w", err), stopDaemon(cmd))
+		}
+		if strings.Contains(string(buf[:n]), "READY=1") {
+			return cmd, nil
+		}
+	}
+}
+
+func stopDaemon(cmd *exec.Cmd) error {
+	_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("daemon: %w", err)
+	}
+	return nil
+}
+
+// show runs the stand-ins and reads the stream until both have come and gone.
+func (d *demo) show(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	reader := exec.CommandContext(ctx, d.steno, "agent", "events", "--after", "0", "--follow", "--wait-ms", "1000")
+	reader.Env = d.env
+	pages, err := reader.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("read events: %w", err)
+	}
+	if err := reader.Start(); err != nil {
+		return fmt.Errorf("read events: %w", err)
+	}
+	defer func() {
+		cancel()
+		_ = reader.Wait() // ended by us
+	}()
+	played := make(chan error, len(demoHarnesses))
+	for i, name := range demoHarnesses {
+		go func() { played <- d.play(ctx, name, i) }() // joined below
+	}
+	seen, err := watchPages(pages, len(demoHarnesses))
+	if err != nil {
+		cancel()
+	}
+	for range demoHarnesses {
+		err = errors.Join(err, <-played)
+	}
+	if err == nil {
+		fmt.Fprintf(d.errw, "standin: replayed %d recorded sessions: %d events, every turn exactly once\n",
+			len(demoHarnesses), seen)
+	}
+	return err
+}
+
+// play runs one stand-in in a terminal of its own until its recording ends.
+func (d *demo) play(ctx context.Context, name string, i int) error {
+	cmd := exec.CommandContext(ctx, filepath.Join(d.dir, "bin", name))
+	cmd.Dir = filepath.Join(d.dir, "home", [...]string{"maple", "birch"}[i])
+	cmd.Env = append(append([]string{}, d.env...), "STANDIN_RECORD="+filepath.Join(d.records, name+".jsonl"),
+		"STANDIN_PACE="+d.pace.String(), "STANDIN_LINGER=1s")
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 2 * time.Second
+	master, err := startInPTY(cmd)
+	if err != nil {
+		return fmt.Errorf("start stand-in for %s: %w", name, err)
+	}
+	defer master.Close()
+	drained := make(chan struct{})
+	go func() { // ends when the last writer of the terminal is gone
+		defer close(drained)
+		_, _ = io.Copy(io.Discard, master)
+	}()
+	err = cmd.Wait()
+	<-drained
+	if err != nil {
+		return fmt.Errorf("stand-in for %s: %w", name, err)
+	}
+	return nil
+}
+
+// watchPages reads pages of events until n agents have come, finished a turn
+// and gone. It checks what it says afterwards: no event id is seen twice.
+func watchPages(pages io.Reader, n int) (int, error) {
+	type progress struct{ came, final, gone bool }
+	agents := map[string]*progress{}
+	ids := map[string]bool{}
+	scan := bufio.NewScanner(pages)
+	scan.Buffer(nil, 1<<20)
+	for scan.Scan() {
+		var page struct {
+			Events []struct {
+				EventID   string  `json:"event_id"`
+				Kind      string  `json:"kind"`
+				AgentID   string  `json:"agent_id"`
+				Lifecycle *string `json:"lifecycle"`
+			} `json:"events"`
+		}
+		if err := json.Unmarshal(scan.Bytes(), &page); err != nil {
+			return 0, fmt.Errorf("read page of events: %w", err)
+		}
+		for _, e := range page.Events {
+			if ids[e.EventID] {
+				return 0, fmt.Errorf("event %s came twice", e.EventID)
+			}
+			ids[e.EventID] = true
+			a := agents[e.AgentID]
+			if a == nil {
+				a = &progress{}
+				agents[e.AgentID] = a
+			}
+			switch {
+			case e.Kind == "turn_final":
+				a.final = true
+			case e.Lifecycle != nil && *e.Lifecycle == "available":
+				a.came = true
+			case e.Lifecycle != nil && *e.Lifecycle == "unavailable":
+				a.gone = true
+			}
+		}
+		done := 0
+		for _, a := range agents {
+			if a.came && a.final && a.gone {
+				done++
+			}
+		}
+		if done >= n {
+			return len(ids), nil
+		}
+	}
+	if err := scan.Err(); err != nil {
+		return 0, fmt.Errorf("read events: %w", err)
+	}
+	return 0, fmt.Errorf("the event stream ended early: %d agents seen, %d events", len(agents), len(ids))
+}
