@@ -1,0 +1,271 @@
+package bind
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"steno/providers"
+)
+
+// Candidate is an owner with what speaks for its sessions.
+type Candidate struct {
+	Owner
+	Evidence []providers.Evidence
+	// Remembered is what the same incarnation was bound by before, durably. It
+	// counts at its rank until other evidence of that rank or a stronger one
+	// is newer.
+	Remembered *providers.Evidence
+}
+
+// Row is one piece of evidence and what became of it.
+type Row struct {
+	Evidence   providers.Evidence
+	Remembered bool
+	Accepted   bool   // it speaks for the session that was bound
+	Reason     string // why it does not count, "" when accepted
+}
+
+// Match is the decision about one process.
+type Match struct {
+	PID        int
+	StartTicks uint64
+	Provider   string
+
+	Bound   bool
+	Session string // "" when not bound, like Path, Rank, Source and Activity
+	Path    string // "" when the artifact does not exist yet
+	Reason  string // why it is not bound, "" when it is
+
+	Rank   providers.Rank
+	Source string
+
+	Activity providers.Activity
+	Waiting  string
+	Since    time.Time
+
+	Rows []Row // all evidence, strongest first
+}
+
+// held is one process while it is decided.
+type held struct {
+	match    Match
+	rows     []Row
+	best     providers.Rank
+	sessions []string // what its best rank names, sorted
+}
+
+// session is a session of one provider.
+type session struct{ provider, id string }
+
+// Decide binds sessions to processes. It is pure and its answer, sorted by pid,
+// does not depend on the order of its input.
+//
+// A process's claim is what its strongest usable evidence names. More than one
+// session: not bound; weaker evidence does not break the tie. A session that
+// another process claims by the same rank: neither is bound; by a stronger rank:
+// only the other may be.
+func Decide(candidates []Candidate) []Match {
+	all := gather(candidates)
+	claims := make(map[session][]*held)
+	for _, c := range all {
+		c.weigh()
+		for _, id := range c.sessions {
+			s := session{c.match.Provider, id}
+			claims[s] = append(claims[s], c)
+		}
+	}
+	out := make([]Match, 0, len(all))
+	for _, c := range all {
+		switch len(c.sessions) {
+		case 0:
+			c.refuse("no usable evidence")
+		case 1:
+			id := c.sessions[0]
+			if why := rivals(c, claims[session{c.match.Provider, id}]); why != "" {
+				c.refuse(why)
+			} else {
+				c.bind(id)
+			}
+		default:
+			c.refuse(fmt.Sprintf("%d sessions for one process at rank %d", len(c.sessions), c.best))
+		}
+		c.match.Rows = c.rows
+		out = append(out, c.match)
+	}
+	return out
+}
+
+// gather merges candidates that are the same process and sorts everything.
+func gather(candidates []Candidate) []*held {
+	type id struct {
+		pid   int
+		start uint64
+		by    string
+	}
+	byID := make(map[id]*held)
+	var all []*held
+	for _, c := range candidates {
+		k := id{c.Process.PID, c.Process.StartTicks, c.Provider}
+		h := byID[k]
+		if h == nil {
+			h = &held{match: Match{PID: k.pid, StartTicks: k.start, Provider: k.by}}
+			byID[k] = h
+			all = append(all, h)
+		}
+		for _, e := range c.Evidence {
+			h.rows = append(h.rows, Row{Evidence: e})
+		}
+		if c.Remembered != nil {
+			h.rows = append(h.rows, Row{Evidence: *c.Remembered, Remembered: true})
+		}
+	}
+	for _, h := range all {
+		slices.SortFunc(h.rows, compareRows)
+	}
+	slices.SortFunc(all, func(a, b *held) int {
+		return cmp.Or(cmp.Compare(a.match.PID, b.match.PID), cmp.Compare(a.match.StartTicks, b.match.StartTicks),
+			cmp.Compare(a.match.Provider, b.match.Provider))
+	})
+	return all
+}
+
+// compareRows is a total order, up to equal rows: strongest and newest first.
+func compareRows(a, b Row) int {
+	x, y := a.Evidence, b.Evidence
+	return cmp.Or(cmp.Compare(x.Rank, y.Rank), y.At.Compare(x.At), cmp.Compare(x.Source, y.Source),
+		cmp.Compare(x.Session, y.Session), yes(a.Remembered)-yes(b.Remembered), cmp.Compare(x.Path, y.Path),
+		cmp.Compare(x.Refused, y.Refused), cmp.Compare(x.Activity, y.Activity), cmp.Compare(x.Waiting, y.Waiting),
+		y.Since.Compare(x.Since))
+}
+
+func yes(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// weigh drops what does not count, and finds the sessions of the best rank.
+func (c *held) weigh() {
+	for i := range c.rows {
+		r := &c.rows[i]
+		switch e := r.Evidence; {
+		case e.Refused != "":
+			r.Reason = e.Refused
+		case e.Session == "":
+			r.Reason = "names no session"
+		case e.Rank < providers.Exact || e.Rank > providers.Agreement:
+			r.Reason = "of a rank that is not used"
+		}
+	}
+	c.drop("an older piece of the same record", func(r, other Row) bool {
+		return !r.Remembered && !other.Remembered && r.Evidence.Rank == other.Evidence.Rank &&
+			r.Evidence.Source == other.Evidence.Source && newer(other, r)
+	})
+	c.drop("newer evidence speaks for another session", func(r, other Row) bool {
+		// What is read now is newer than what is remembered, unless both
+		// tell their time and it is not.
+		return r.Remembered && !other.Remembered && other.Evidence.Session != r.Evidence.Session &&
+			other.Evidence.Rank <= r.Evidence.Rank && (newer(other, r) || other.Evidence.At.IsZero() || r.Evidence.At.IsZero())
+	})
+	c.drop("older than what this process was bound by", func(r, other Row) bool {
+		return !r.Remembered && other.Remembered && other.Evidence.Session != r.Evidence.Session &&
+			other.Evidence.Rank <= r.Evidence.Rank && !newer(r, other)
+	})
+	c.drop("a newer session of this process is proved", func(r, other Row) bool {
+		return r.Evidence.Rank == providers.Arguments && other.Evidence.Session != r.Evidence.Session &&
+			other.Evidence.Rank != providers.Arguments && newer(other, r)
+	})
+	for _, r := range c.rows {
+		if r.Reason != "" || c.best != 0 && r.Evidence.Rank > c.best {
+			continue
+		}
+		c.best = r.Evidence.Rank
+		if !slices.Contains(c.sessions, r.Evidence.Session) {
+			c.sessions = append(c.sessions, r.Evidence.Session)
+		}
+	}
+	slices.Sort(c.sessions)
+}
+
+// drop gives a reason to every usable row that loses to another usable one. It
+// looks at all pairs before it changes anything, so the order does not matter.
+func (c *held) drop(reason string, loses func(r, other Row) bool) {
+	var lost []int
+	for i, r := range c.rows {
+		for j, other := range c.rows {
+			if i != j && r.Reason == "" && other.Reason == "" && loses(r, other) {
+				lost = append(lost, i)
+				break
+			}
+		}
+	}
+	for _, i := range lost {
+		c.rows[i].Reason = reason
+	}
+}
+
+// newer compares two pieces that both tell their time.
+func newer(a, b Row) bool {
+	return !a.Evidence.At.IsZero() && !b.Evidence.At.IsZero() && a.Evidence.At.After(b.Evidence.At)
+}
+
+// rivals says why others' claims keep c from its session.
+func rivals(c *held, claims []*held) string {
+	var equal, stronger []int
+	for _, other := range claims {
+		switch {
+		case other.best < c.best:
+			stronger = append(stronger, other.match.PID)
+		case other.best == c.best: // c itself is one of them
+			equal = append(equal, other.match.PID)
+		}
+	}
+	switch id := c.sessions[0]; {
+	case len(stronger) > 0:
+		return fmt.Sprintf("stronger evidence gives session %s to process %s", id, join(stronger))
+	case len(equal) > 1:
+		return fmt.Sprintf("%d live processes name session %s: %s", len(equal), id, join(equal))
+	}
+	return ""
+}
+
+func (c *held) refuse(reason string) {
+	c.match.Reason = reason
+	for i := range c.rows {
+		if c.rows[i].Reason == "" {
+			c.rows[i].Reason = reason
+		}
+	}
+}
+
+// bind accepts the session. Weaker evidence for the same session is accepted
+// too, and may add a path or a status.
+func (c *held) bind(id string) {
+	m := &c.match
+	m.Bound, m.Session, m.Rank = true, id, c.best
+	for i := range c.rows {
+		r := &c.rows[i]
+		if r.Reason != "" {
+			continue
+		}
+		if r.Evidence.Session != id {
+			r.Reason = "weaker than the evidence for another session"
+			continue
+		}
+		r.Accepted = true
+		e := r.Evidence
+		if m.Source == "" {
+			m.Source = e.Source
+		}
+		if m.Path == "" {
+			m.Path = e.Path
+		}
+		// A remembered status is history.
+		if e.Activity != providers.NoActivity && !r.Remembered && (m.Activity == providers.NoActivity || e.Since.After(m.Since)) {
+			m.Activity, m.Waiting, m.Since = e.Activity, e.Waiting, e.Since
+		}
+	}
+}
