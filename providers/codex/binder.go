@@ -1,0 +1,394 @@
+package codex
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"steno/providers"
+)
+
+// EnvKeys are what Roots and Evidence need of a process.
+func (Provider) EnvKeys() []string { return []string{"CODEX_HOME", "HOME"} }
+
+// NeedsOpen is true: an embedded Codex holds its rollout open.
+func (Provider) NeedsOpen() bool { return true }
+
+// Options of codex 0.171.0 that take a value in the next argument.
+var valueOptions = map[string]bool{
+	"-c": true, "--config": true, "--enable": true, "--disable": true, "-i": true, "--image": true,
+	"-m": true, "--model": true, "--local-provider": true, "-p": true, "--profile": true,
+	"-s": true, "--sandbox": true, "-a": true, "--ask-for-approval": true, "-C": true, "--cd": true,
+	"--add-dir": true, "--remote": true, "--remote-auth-token-env": true, "--color": true,
+	"-o": true, "--output-last-message": true, "--output-schema": true,
+}
+
+// Subcommands that are no conversation. A first word that is none of them is a
+// prompt, or a subcommand that owns a thread: exec, resume, fork, review.
+var helperCommands = map[string]bool{
+	"app-server": true, "mcp-server": true, "exec-server": true, "mcp": true, "login": true, "logout": true,
+	"completion": true, "sandbox": true, "debug": true, "apply": true, "a": true, "features": true,
+	"plugin": true, "update": true, "doctor": true, "archive": true, "unarchive": true, "delete": true,
+	"cloud": true, "app": true, "execpolicy": true, "responses-api-proxy": true,
+	"stdio-to-uds": true, "remote-control": true, "help": true,
+}
+
+// Recognise goes by the executable, and by the script that node runs. The
+// program starts itself under other names (its sandbox, apply_patch) and as a
+// shared daemon that outlives its terminals; those never own a pane.
+func (Provider) Recognise(p providers.Process) providers.Part {
+	exe := base(p.Exe)
+	switch exe {
+	case "node", "nodejs", "bun", "deno":
+		if len(p.Args) > 1 {
+			if s := base(p.Args[1]); s == "codex" || s == "codex.js" {
+				if command(p.Args[1:]).helper() {
+					return providers.Helper
+				}
+				return providers.Launcher
+			}
+		}
+		return providers.NotMine
+	case "codex-linux-sandbox", "codex-execve-wrapper":
+		return providers.Helper
+	case "":
+		// Unreadable: another user's, or gone. Both names have to agree.
+		if p.Comm != "codex" || len(p.Args) == 0 || base(p.Args[0]) != "codex" {
+			return providers.NotMine
+		}
+	default:
+		if exe != "codex" && !strings.HasPrefix(exe, "codex-x86_64-") && !strings.HasPrefix(exe, "codex-aarch64-") {
+			return providers.NotMine
+		}
+	}
+	if len(p.Args) > 0 {
+		switch a := base(p.Args[0]); a {
+		case "codex-linux-sandbox", "codex-execve-wrapper", "apply_patch", "applypatch":
+			return providers.Helper
+		}
+	}
+	if command(p.Args).helper() {
+		return providers.Helper
+	}
+	return providers.Worker
+}
+
+// base is the last element of a path; the kernel marks a replaced executable.
+func base(path string) string {
+	if path == "" {
+		return ""
+	}
+	return filepath.Base(strings.TrimSuffix(path, " (deleted)"))
+}
+
+// call is a command line of codex, as far as it matters here.
+type call struct {
+	words  []string // the arguments that are no options, at most 4
+	dir    string   // -C
+	daemon bool     // nothing says that it runs embedded
+	run    string   // --codex-run-as-…: the program as one of its own tools
+}
+
+func command(args []string) call {
+	c := call{daemon: true}
+	if len(args) == 0 {
+		return c
+	}
+	args = args[1:]
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		if a == "--" {
+			break
+		}
+		name, val, inline := strings.Cut(a, "=")
+		if !strings.HasPrefix(a, "-") {
+			if len(c.words) < 4 {
+				c.words = append(c.words, a)
+			}
+			continue
+		}
+		if !inline && valueOptions[a] && i+1 < len(args) {
+			i++
+			val = args[i]
+		}
+		switch {
+		case name == "-C" || name == "--cd":
+			c.dir = val
+		case name == "--no-daemon", name == "-c", name == "--config":
+			c.daemon = false // 0.171.0: both make the TUI hold its own thread
+		case strings.HasPrefix(name, "--codex-run-as-"):
+			c.run = name
+		}
+	}
+	if len(c.words) > 0 {
+		switch c.words[0] {
+		case "exec", "e", "review":
+			c.daemon = false
+		}
+	}
+	return c
+}
+
+func (c call) helper() bool {
+	return c.run != "" || len(c.words) > 0 && helperCommands[c.words[0]]
+}
+
+// resumed is the thread that `resume <uuid>` (also after exec) names.
+func (c call) resumed() string {
+	w := c.words
+	if len(w) > 0 && (w[0] == "exec" || w[0] == "e") {
+		w = w[1:]
+	}
+	if len(w) > 1 && w[0] == "resume" {
+		if id := strings.ToLower(w[1]); uuidExact.MatchString(id) {
+			return id
+		}
+	}
+	return ""
+}
+
+// Names of sources, for explanations.
+const (
+	fromRollout   = "rollout held open by the process"
+	fromLock      = "thread writer lock held open by the process"
+	fromTitle     = "thread id in the terminal title"
+	fromLog       = "the program's own log of connections"
+	fromArgs      = "resume argument"
+	fromAgreement = "directory and time agree"
+)
+
+// Evidence lists what speaks for p owning a session. See the package comment
+// for the ranks.
+func (Provider) Evidence(ctx context.Context, p providers.Process, known []providers.Session) ([]providers.Evidence, error) {
+	c := command(p.Args)
+	home := homeOf(p.Env["CODEX_HOME"], p.Env["HOME"])
+	var mine []providers.Session
+	for _, s := range known {
+		if home == "" || s.Path == "" || strings.HasPrefix(s.Path, filepath.Join(home, "sessions")+string(filepath.Separator)) {
+			mine = append(mine, s)
+		}
+	}
+	ev, held, err := openEvidence(p, c, mine)
+	if err != nil {
+		return nil, err
+	}
+	ev = append(ev, titleEvidence(p.Title, mine)...)
+	if id := c.resumed(); id != "" {
+		e := providers.Evidence{Rank: providers.Arguments, Session: id, Source: fromArgs}
+		refine(&e, mine)
+		ev = append(ev, e)
+	}
+	if held || !c.daemon {
+		return ev, nil
+	}
+	logged, err := logEvidence(ctx, home, p, mine)
+	if err != nil {
+		return nil, err
+	}
+	ev = append(ev, logged...)
+	return append(ev, agreement(p, c, mine)...), nil
+}
+
+// refine adds what is known of the session, and refuses internal ones.
+func refine(e *providers.Evidence, known []providers.Session) {
+	for _, s := range known {
+		if s.ID == e.Session {
+			e.Path = s.Path
+			if s.Internal != "" {
+				e.Refused = s.Internal
+			}
+			return
+		}
+	}
+}
+
+// openEvidence judges the rollouts and locks that the process holds open. held
+// says that there is any: such a process is no client of the shared daemon.
+//
+// Contract 3.7 asks for the header's directory to be the agent's, because it
+// goes on to choose the newest of several files. Here nothing is chosen. The
+// descriptor itself proves who writes the file, and a thread may well belong
+// to another directory (-C, a resumed thread). So the directory is asked only
+// when there are several user threads; what then is left over is a tie, which
+// binds nothing.
+func openEvidence(p providers.Process, c call, known []providers.Session) (ev []providers.Evidence, held bool, err error) {
+	locks := map[string]bool{}
+	users := 0
+	inDir := 0
+	seen := map[string]bool{}
+	type candidate struct {
+		e   providers.Evidence
+		cwd string
+	}
+	var cands []candidate
+	for _, path := range p.Open {
+		if m := lockPath.FindStringSubmatch(path); m != nil {
+			locks[m[1]] = true
+			continue
+		}
+		m := rolloutPath.FindStringSubmatch(path)
+		if m == nil || seen[path] || len(cands) >= 64 {
+			continue
+		}
+		seen[path] = true
+		s, err := describe(path, m[1], known)
+		if err != nil {
+			return nil, true, err
+		}
+		e := providers.Evidence{Rank: providers.Exact, Session: s.ID, Path: path, Source: fromRollout, Refused: s.Internal}
+		if s.Internal == "" {
+			users++
+			if sameDir(p, c, s.CWD) {
+				inDir++
+			}
+		}
+		cands = append(cands, candidate{e, s.CWD})
+	}
+	for _, x := range cands {
+		delete(locks, x.e.Session)
+		if users > 1 && inDir > 0 && x.e.Refused == "" && !sameDir(p, c, x.cwd) {
+			x.e.Refused = "another open thread belongs to the directory of the process"
+		}
+		ev = append(ev, x.e)
+	}
+	for id := range locks {
+		e := providers.Evidence{Rank: providers.Exact, Session: id, Source: fromLock}
+		refine(&e, known)
+		if e.Refused == "" && users > 0 {
+			e.Refused = "the process holds another thread's rollout open"
+		}
+		ev = append(ev, e)
+	}
+	return ev, len(cands)+len(locks) > 0, nil
+}
+
+// sameDir says whether a thread's directory is the one of the process, or the
+// one that -C names.
+func sameDir(p providers.Process, c call, cwd string) bool {
+	if cwd == "" {
+		return false
+	}
+	cwd = filepath.Clean(cwd)
+	if p.CWD != "" && cwd == filepath.Clean(p.CWD) {
+		return true
+	}
+	if c.dir == "" {
+		return false
+	}
+	dir := c.dir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(p.CWD, dir)
+	}
+	return cwd == filepath.Clean(dir)
+}
+
+// headerMax bounds the first line of a rollout: 20 to 30 KB in 0.171.0, most
+// of it instructions and tool descriptions.
+const headerMax = 1 << 20
+
+// describe finds the session of an open rollout, from what is known or from
+// its header.
+func describe(path, id string, known []providers.Session) (providers.Session, error) {
+	for _, s := range known {
+		if s.Path == path {
+			return s, nil
+		}
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return providers.Session{ID: id, Path: path, Internal: "the rollout was moved away"}, nil
+	}
+	if err != nil {
+		return providers.Session{}, fmt.Errorf("codex: open a rollout: %w", errors.Unwrap(err))
+	}
+	defer f.Close()
+	line, err := bufio.NewReaderSize(io.LimitReader(f, headerMax), 64<<10).ReadBytes('\n')
+	if err != nil && err != io.EOF {
+		return providers.Session{}, fmt.Errorf("codex: read a rollout's header: %w", errors.Unwrap(err))
+	}
+	a := providers.Artifact{Provider: ID, Path: path, Role: providers.Transcript, Session: id}
+	if err == io.EOF {
+		return providers.Session{ID: id, Path: path, Internal: "its header is not complete yet"}, nil
+	}
+	return Provider{}.Describe(a, line), nil
+}
+
+// A title item of the thread id: the first 29 of its 36 characters and three
+// dots (0.171.0, item "thread-id").
+var titleID = regexp.MustCompile(`^([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{5})\.\.\.$`)
+
+func titleEvidence(title string, known []providers.Session) []providers.Evidence {
+	var ev []providers.Evidence
+	for _, item := range strings.Split(title, "|") {
+		m := titleID.FindStringSubmatch(strings.TrimSpace(item))
+		if m == nil {
+			continue
+		}
+		var hits []providers.Session
+		for _, s := range known {
+			if strings.HasPrefix(s.ID, m[1]) {
+				hits = append(hits, s)
+			}
+		}
+		for _, s := range hits {
+			e := providers.Evidence{Rank: providers.Exact, Session: s.ID, Path: s.Path, Source: fromTitle, Refused: s.Internal}
+			if len(hits) > 1 {
+				e.Refused = "several threads begin with the id in the title"
+			}
+			ev = append(ev, e)
+		}
+	}
+	return ev
+}
+
+// agreement finds the one user thread of the directory that was made after the
+// process started. A thread's id tells when it was made; its file comes later.
+func agreement(p providers.Process, c call, known []providers.Session) []providers.Evidence {
+	if p.Started.IsZero() {
+		return nil
+	}
+	var ev []providers.Evidence
+	for _, s := range known {
+		if s.Internal != "" || !sameDir(p, c, s.CWD) {
+			continue
+		}
+		made := madeAt(s.ID)
+		if made.IsZero() {
+			made = s.Born
+		}
+		// The start of a process is known to a clock tick.
+		if made.IsZero() || made.Before(p.Started.Add(-10*time.Millisecond)) {
+			continue
+		}
+		ev = append(ev, providers.Evidence{Rank: providers.Agreement, Session: s.ID, Path: s.Path, Source: fromAgreement})
+	}
+	if len(ev) > 1 {
+		for i := range ev {
+			ev[i].Refused = "several threads of this directory are younger than the process"
+		}
+		if len(ev) > 8 {
+			ev = ev[:8]
+		}
+	}
+	return ev
+}
+
+// madeAt is the time in a UUIDv7, zero when id is none.
+func madeAt(id string) time.Time {
+	if !v7(id) {
+		return time.Time{}
+	}
+	ms, err := strconv.ParseInt(id[:8]+id[9:13], 16, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
