@@ -51,6 +51,7 @@ type Match struct {
 // held is one process while it is decided.
 type held struct {
 	match    Match
+	started  time.Time
 	rows     []Row
 	best     providers.Rank
 	sessions []string // what its best rank names, sorted
@@ -83,7 +84,11 @@ func Decide(candidates []Candidate) []Match {
 			c.refuse("no usable evidence")
 		case 1:
 			id := c.sessions[0]
-			if why := rivals(c, claims[session{c.match.Provider, id}]); why != "" {
+			why := rivals(c, claims[session{c.match.Provider, id}])
+			if why == "" {
+				why = c.artifacts(id)
+			}
+			if why != "" {
 				c.refuse(why)
 			} else {
 				c.bind(id)
@@ -110,7 +115,7 @@ func gather(candidates []Candidate) []*held {
 		k := id{c.Process.PID, c.Process.StartTicks, c.Provider}
 		h := byID[k]
 		if h == nil {
-			h = &held{match: Match{PID: k.pid, StartTicks: k.start, Provider: k.by}}
+			h = &held{match: Match{PID: k.pid, StartTicks: k.start, Provider: k.by}, started: c.Process.Started}
 			byID[k] = h
 			all = append(all, h)
 		}
@@ -162,21 +167,22 @@ func (c *held) weigh() {
 	}
 	c.drop("an older piece of the same record", func(r, other Row) bool {
 		return !r.Remembered && !other.Remembered && r.Evidence.Rank == other.Evidence.Rank &&
-			r.Evidence.Source == other.Evidence.Source && newer(other, r)
+			r.Evidence.Source == other.Evidence.Source && c.newer(other, r)
 	})
+	// What is read now against what is remembered: exactly one of these two
+	// holds, so that the same rank never makes a tie. What has no time is read
+	// now, and newer.
 	c.drop("newer evidence speaks for another session", func(r, other Row) bool {
-		// What is read now is newer than what is remembered, unless both
-		// tell their time and it is not.
 		return r.Remembered && !other.Remembered && other.Evidence.Session != r.Evidence.Session &&
-			other.Evidence.Rank <= r.Evidence.Rank && (newer(other, r) || other.Evidence.At.IsZero() || r.Evidence.At.IsZero())
+			other.Evidence.Rank <= r.Evidence.Rank && !c.newer(r, other)
 	})
 	c.drop("older than what this process was bound by", func(r, other Row) bool {
 		return !r.Remembered && other.Remembered && other.Evidence.Session != r.Evidence.Session &&
-			other.Evidence.Rank <= r.Evidence.Rank && !newer(r, other)
+			other.Evidence.Rank <= r.Evidence.Rank && c.newer(other, r)
 	})
 	c.drop("a newer session of this process is proved", func(r, other Row) bool {
 		return r.Evidence.Rank == providers.Arguments && other.Evidence.Session != r.Evidence.Session &&
-			other.Evidence.Rank != providers.Arguments && newer(other, r)
+			other.Evidence.Rank != providers.Arguments && c.newer(other, r)
 	})
 	for _, r := range c.rows {
 		if r.Reason != "" || c.best != 0 && r.Evidence.Rank > c.best {
@@ -208,8 +214,17 @@ func (c *held) drop(reason string, loses func(r, other Row) bool) {
 }
 
 // newer compares two pieces that both tell their time.
-func newer(a, b Row) bool {
-	return !a.Evidence.At.IsZero() && !b.Evidence.At.IsZero() && a.Evidence.At.After(b.Evidence.At)
+func (c *held) newer(a, b Row) bool {
+	x, y := c.at(a), c.at(b)
+	return !x.IsZero() && !y.IsZero() && x.After(y)
+}
+
+// at is the time of a piece. Arguments without one are as old as the process.
+func (c *held) at(r Row) time.Time {
+	if e := r.Evidence; e.Rank == providers.Arguments && e.At.IsZero() {
+		return c.started
+	}
+	return r.Evidence.At
 }
 
 // rivals says why others' claims keep c from its session.
@@ -232,6 +247,28 @@ func rivals(c *held, claims []*held) string {
 	return ""
 }
 
+// artifacts says whether evidence of the best rank names two files for the one
+// session, and neither is newer.
+func (c *held) artifacts(id string) string {
+	for i, r := range c.rows {
+		if !c.names(r, id) {
+			continue
+		}
+		for _, other := range c.rows[:i] {
+			if c.names(other, id) && other.Evidence.Path != r.Evidence.Path && !c.newer(other, r) && !c.newer(r, other) {
+				return fmt.Sprintf("more than one file for session %s", id)
+			}
+		}
+	}
+	return ""
+}
+
+// names says whether a row that counts, read now and of the best rank, names a
+// file for the session.
+func (c *held) names(r Row, id string) bool {
+	return r.Reason == "" && !r.Remembered && r.Evidence.Rank == c.best && r.Evidence.Session == id && r.Evidence.Path != ""
+}
+
 func (c *held) refuse(reason string) {
 	c.match.Reason = reason
 	for i := range c.rows {
@@ -242,10 +279,11 @@ func (c *held) refuse(reason string) {
 }
 
 // bind accepts the session. Weaker evidence for the same session is accepted
-// too, and may add a path or a status.
+// too, and may add a path or a status. Rows are strongest and newest first.
 func (c *held) bind(id string) {
 	m := &c.match
 	m.Bound, m.Session, m.Rank = true, id, c.best
+	old := ""
 	for i := range c.rows {
 		r := &c.rows[i]
 		if r.Reason != "" {
@@ -260,12 +298,20 @@ func (c *held) bind(id string) {
 		if m.Source == "" {
 			m.Source = e.Source
 		}
+		if r.Remembered {
+			// Its path counts when nothing else names one; its status is
+			// history.
+			old = e.Path
+			continue
+		}
 		if m.Path == "" {
 			m.Path = e.Path
 		}
-		// A remembered status is history.
-		if e.Activity != providers.NoActivity && !r.Remembered && (m.Activity == providers.NoActivity || e.Since.After(m.Since)) {
+		if e.Activity != providers.NoActivity && (m.Activity == providers.NoActivity || e.Since.After(m.Since)) {
 			m.Activity, m.Waiting, m.Since = e.Activity, e.Waiting, e.Since
 		}
+	}
+	if m.Path == "" {
+		m.Path = old
 	}
 }

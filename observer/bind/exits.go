@@ -35,6 +35,7 @@ type Exit struct {
 type Exits struct {
 	epoll, wake int
 	out         chan Exit
+	done        chan struct{} // closed by Close
 
 	mu      sync.Mutex // guards what follows
 	fds     map[int]Exit
@@ -64,8 +65,9 @@ func NewExits() (*Exits, error) {
 	}
 	return &Exits{
 		epoll: epoll, wake: wake,
-		out: make(chan Exit), // unbuffered: nothing is lost when Run ends
-		fds: make(map[int]Exit), byExit: make(map[Exit]int),
+		out:  make(chan Exit), // unbuffered: what was not taken is known not to be
+		done: make(chan struct{}),
+		fds:  make(map[int]Exit), byExit: make(map[Exit]int),
 	}, nil
 }
 
@@ -153,8 +155,6 @@ func (x *Exits) Run(ctx context.Context) error {
 	x.running = true
 	x.mu.Unlock()
 
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
@@ -180,7 +180,7 @@ func (x *Exits) Run(ctx context.Context) error {
 		for _, e := range exits {
 			select {
 			case x.out <- e:
-			case <-ctx.Done():
+			case <-x.done:
 				return nil
 			}
 		}
@@ -204,7 +204,7 @@ func (x *Exits) take(events []unix.EpollEvent) (exits []Exit, closed bool) {
 		}
 		delete(x.fds, fd)
 		delete(x.byExit, who)
-		unix.Close(fd) // leaves the epoll set with its last descriptor
+		x.drop(fd)
 		exits = append(exits, who)
 	}
 	exits = append(exits, x.gone...)
@@ -219,6 +219,7 @@ func (x *Exits) Close() {
 	running := x.running
 	if !x.closed {
 		x.closed = true
+		close(x.done)
 		if running {
 			// The counter cannot be closed while Run runs: this does not fail.
 			_ = x.poke()
@@ -233,17 +234,27 @@ func (x *Exits) Close() {
 func (x *Exits) release() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.closed = true
+	if !x.closed {
+		x.closed = true
+		close(x.done)
+	}
 	if x.freed {
 		return
 	}
 	x.freed = true
 	for fd := range x.fds {
-		unix.Close(fd)
+		x.drop(fd)
 	}
 	clear(x.fds)
 	clear(x.byExit)
 	x.gone = nil
 	unix.Close(x.wake)
 	unix.Close(x.epoll)
+}
+
+// drop ends the watch of one descriptor. It leaves the epoll set first: a child
+// between fork and exec may hold a copy, which would keep it in there.
+func (x *Exits) drop(fd int) {
+	_ = unix.EpollCtl(x.epoll, unix.EPOLL_CTL_DEL, fd, nil) // it is in the set: fds says so
+	unix.Close(fd)
 }

@@ -99,7 +99,8 @@ func Owners(procs Processes, panes []Pane, recognisers []Recogniser) ([]Owner, [
 	places := newPlaces(procs, panes)
 
 	type job struct {
-		kind, key string
+		kind string // a container's terminal can have the number of a pane's
+		tty  uint64
 	}
 	jobs := make(map[job][]unit) // foreground units of one terminal
 	var owners []Owner
@@ -110,10 +111,7 @@ func Owners(procs Processes, panes []Pane, recognisers []Recogniser) ([]Owner, [
 		case reason != "":
 			h.exclude(u, place, false, reason)
 		case place.Kind != Headless && p.TPGID > 0 && p.PGID == p.TPGID:
-			// The key of a terminal has its session's leader in it, so
-			// group by the number: two sessions on one terminal are a
-			// riddle as well.
-			k := job{place.Server, strconv.FormatUint(uint64(place.Number), 10)}
+			k := job{place.Kind, p.TTY}
 			jobs[k] = append(jobs[k], u)
 		default:
 			owners = h.own(owners, u, place, place.Kind == Headless)

@@ -47,7 +47,7 @@ type Options struct {
 }
 
 // Scanner reads the processes of one user, and remembers what does not change.
-// It belongs to one goroutine at a time.
+// It belongs to one goroutine at a time, but Open may be called from any.
 type Scanner struct {
 	proc    string
 	uid     int
@@ -74,8 +74,8 @@ type entry struct {
 	candidate bool
 	asked     bool // the recognisers saw a command line
 	kernel    bool
-	watched   bool // candidate, or above one
-	read      time.Time
+	watched   bool          // candidate, or above one
+	read      time.Duration // uptime of the last read of stat
 }
 
 // NewScanner makes a scanner.
@@ -188,19 +188,15 @@ func (s *Scanner) look(pid int, now time.Time, up time.Duration) (*entry, error)
 		return nil, nil
 	}
 	e := s.known[pid]
-	if e != nil && e.ino == st.Ino {
-		age := now.Sub(e.read)
-		if e.kernel || !e.watched && age >= 0 && age < s.refresh && now.Sub(e.proc.Started) >= young {
-			return e, nil
-		}
-	} else {
-		e = nil
+	if e != nil && e.ino == st.Ino &&
+		(e.kernel || !e.watched && up-e.read < s.refresh && up-s.since(e.proc.StartTicks) >= young) {
+		return e, nil
 	}
 	line, err := s.stat(dir)
 	if err != nil {
 		return nil, vanished(err)
 	}
-	fresh := &entry{ino: st.Ino, image: line.image, kernel: line.flags&kernelThread != 0, read: now}
+	fresh := &entry{ino: st.Ino, image: line.image, kernel: line.flags&kernelThread != 0, read: up}
 	proc := s.process(line, now, up)
 	if e != nil && e.proc.StartTicks == line.start {
 		proc.Started = e.proc.Started // the wall clock may have been set since
@@ -211,7 +207,7 @@ func (s *Scanner) look(pid int, now time.Time, up time.Duration) (*entry, error)
 		}
 	}
 	if !fresh.kernel {
-		s.identify(dir, fresh, &proc, now)
+		s.identify(dir, fresh, &proc, up-s.since(line.start))
 	}
 	if e != nil && same(e.proc, &proc) {
 		fresh.proc = e.proc
@@ -222,13 +218,13 @@ func (s *Scanner) look(pid int, now time.Time, up time.Duration) (*entry, error)
 }
 
 // identify asks the recognisers, and reads what a candidate is asked for.
-func (s *Scanner) identify(dir string, e *entry, p *providers.Process, now time.Time) {
+func (s *Scanner) identify(dir string, e *entry, p *providers.Process, age time.Duration) {
 	if dead(p.State) {
 		return // what was known of it stays: its links and arguments are gone
 	}
 	if e.candidate {
 		exe := program(dir + "/exe")
-		if exe != p.Exe || now.Sub(p.Started) < young {
+		if exe != p.Exe || age < young {
 			e.asked = false
 		}
 	}
@@ -310,12 +306,16 @@ func (s *Scanner) stat(dir string) (stat, error) {
 }
 
 func (s *Scanner) process(line stat, now time.Time, up time.Duration) providers.Process {
-	since := time.Duration(line.start/s.ticks)*time.Second +
-		time.Duration(line.start%s.ticks)*time.Second/time.Duration(s.ticks)
 	return providers.Process{
 		PID: line.pid, PPID: line.ppid, PGID: line.pgid, SID: line.sid, TTY: line.tty, TPGID: line.tpgid,
-		StartTicks: line.start, Started: now.Add(since - up), State: line.state, Comm: line.comm,
+		StartTicks: line.start, Started: now.Add(s.since(line.start) - up).Round(0), State: line.state, Comm: line.comm,
 	}
+}
+
+// since turns ticks into time since boot.
+func (s *Scanner) since(ticks uint64) time.Duration {
+	ticks = min(ticks, 1<<40) // 348 years at 100 a second: no overflow
+	return time.Duration(ticks/s.ticks)*time.Second + time.Duration(ticks%s.ticks)*time.Second/time.Duration(s.ticks)
 }
 
 // args and environ give nothing for what may not be read.
