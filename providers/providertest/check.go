@@ -109,9 +109,11 @@ func checkApproval(a *providers.Approval) error {
 }
 
 // CheckOrder says what is wrong with drafts as a sequence: a key that comes
-// twice, a start or final without its state.
+// twice, a start or final without its state. A final of a turn that was
+// superseded may stand alone while the newer turn is open.
 func CheckOrder(drafts []providers.Draft) error {
 	keys := map[string]int{}
+	newest, open := "", false
 	for i, d := range drafts {
 		if j, ok := keys[d.Key]; ok {
 			return fmt.Errorf("key %q of draft %d (%s) was that of draft %d (%s)", d.Key, i, d.Kind, j, drafts[j].Kind)
@@ -124,10 +126,18 @@ func CheckOrder(drafts []providers.Draft) error {
 		state := next.Kind == providers.TurnStateChanged && next.Turn == d.Turn
 		switch d.Kind {
 		case providers.TurnStarted:
+			newest, open = d.Turn, true
 			if !state || next.State != providers.WaitingOnAgent {
 				return fmt.Errorf("draft %d: turn_started %q is not followed by waiting_on_agent", i, d.Turn)
 			}
+		case providers.TurnStateChanged:
+			if d.Turn == newest {
+				open = d.State == providers.WaitingOnAgent
+			}
 		case providers.TurnFinal:
+			if d.Turn != newest && open {
+				continue
+			}
 			if next.Kind != providers.TurnStarted && (!state || next.State != providers.WaitingOnUser) {
 				return fmt.Errorf("draft %d: turn_final %q is followed neither by waiting_on_user nor by a start", i, d.Turn)
 			}

@@ -1,0 +1,2 @@
+// Package claude knows Claude Code.
+package claude

@@ -1,0 +1,292 @@
+package claude
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"steno/providers"
+)
+
+// Bounds of what Evidence reads.
+const (
+	maxRegistry = 64 << 10 // a registry record has some 600 bytes
+	maxHead     = 64 << 10 // of a transcript, for the working directory
+	maxAgreeing = 8        // transcripts whose head is read
+	tries       = 5
+	between     = 10 * time.Millisecond
+)
+
+// Sources of evidence.
+const (
+	fromRegistry  = "sessions/<pid>.json"
+	fromArguments = "command line"
+	fromAgreement = "directory and time"
+)
+
+// Evidence reads sessions/<pid>.json in the process's own configuration
+// directory (rank 1), then the command line (rank 3), then looks for sessions
+// of the same directory that began after the process (rank 4).
+//
+// It opens nothing outside the configuration directory but the heads of known
+// transcripts, and follows no link that leads out of it. An error means that
+// the directory or the record could not be read.
+func (pr Provider) Evidence(ctx context.Context, p providers.Process, known []providers.Session) ([]providers.Evidence, error) {
+	var out []providers.Evidence
+	dir := configDir(p.Env["HOME"], p.Env["CLAUDE_CONFIG_DIR"])
+	if dir != "" && !filepath.IsAbs(dir) {
+		dir = filepath.Join(p.CWD, dir)
+	}
+	exact := false
+	if filepath.IsAbs(dir) {
+		e, found, err := registered(ctx, dir, p, known)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			out = append(out, e)
+			exact = e.Refused == ""
+		}
+	}
+	if session, fork := resumed(p.Args); session != "" {
+		e := providers.Evidence{Rank: providers.Arguments, Session: session, Source: fromArguments, At: p.Started}
+		e.Path, e.Refused = transcript(known, session, p.CWD)
+		if fork {
+			e.Refused = "the process forked this session into a new one"
+		}
+		out = append(out, e)
+	}
+	if !exact {
+		out = append(out, agreeing(p, known)...)
+	}
+	if dir == "" && len(out) == 0 {
+		return nil, errors.New("find configuration directory: environment of the process is not readable")
+	}
+	return out, nil
+}
+
+// entry is a registry record (2.1.197, 2.1.332).
+type entry struct {
+	PID       int             `json:"pid"`
+	Session   string          `json:"sessionId"`
+	CWD       string          `json:"cwd"`
+	ProcStart json.RawMessage `json:"procStart"` // a string of clock ticks
+	Status    string          `json:"status"`
+	Waiting   string          `json:"waitingFor"`
+	Updated   int64           `json:"updatedAt"` // ms
+	Since     int64           `json:"statusUpdatedAt"`
+}
+
+func registered(ctx context.Context, dir string, p providers.Process, known []providers.Session) (e providers.Evidence, found bool, err error) {
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return e, false, nil
+	}
+	if err != nil {
+		return e, false, fmt.Errorf("open configuration directory: %w", err)
+	}
+	defer root.Close()
+	rec, found, err := readEntry(ctx, root, sessions+"/"+strconv.Itoa(p.PID)+".json")
+	if err != nil || !found {
+		return e, found, err
+	}
+	e = providers.Evidence{Rank: providers.Exact, Session: rec.Session, Source: fromRegistry, At: stamp(rec.Updated)}
+	start := string(bytes.Trim(rec.ProcStart, `"`))
+	switch {
+	case rec.PID != p.PID:
+		e.Refused = "the record names another process"
+	case start == "" || start == "null":
+		e.Refused = "the record has no start time of its process"
+	case start != strconv.FormatUint(p.StartTicks, 10):
+		e.Refused = "the record was left by an earlier process with this pid"
+	case !isUUID(rec.Session):
+		e.Refused = "the record names no session"
+	}
+	if e.Refused != "" {
+		if !isUUID(rec.Session) {
+			e.Session = ""
+		}
+		return e, true, nil
+	}
+	e.Path, e.Refused = transcript(known, rec.Session, rec.CWD)
+	if e.Path == "" && e.Refused == "" {
+		e.Path = guess(root, dir, rec.CWD, rec.Session)
+	}
+	e.Since = stamp(rec.Since)
+	switch rec.Status {
+	case "busy":
+		e.Activity = providers.Busy
+	case "idle", "shell":
+		e.Activity = providers.Idle
+	case "waiting":
+		e.Activity = providers.Waiting
+		switch rec.Waiting { // only the program's own words, never a text of the session
+		case "permission prompt", "input needed", "dialog open":
+			e.Waiting = rec.Waiting
+		}
+	}
+	return e, true, nil
+}
+
+// readEntry reads a record that the program writes in place: a reader can see
+// new bytes before an old tail, so a record that is not JSON is read again.
+func readEntry(ctx context.Context, root *os.Root, name string) (rec entry, found bool, err error) {
+	for try := 1; ; try++ {
+		b, err := readSmall(root, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return entry{}, false, nil
+		}
+		if err != nil {
+			return entry{}, false, fmt.Errorf("read registry record: %w", err)
+		}
+		rec = entry{}
+		if json.Unmarshal(b, &rec) == nil {
+			return rec, true, nil
+		}
+		if try == tries {
+			return entry{}, false, errors.New("read registry record: it is not one JSON object")
+		}
+		select {
+		case <-ctx.Done():
+			return entry{}, false, fmt.Errorf("read registry record: %w", ctx.Err())
+		case <-time.After(between):
+		}
+	}
+}
+
+func readSmall(root *os.Root, name string) ([]byte, error) {
+	// Not blocking, should somebody have put a pipe there.
+	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() || info.Size() > maxRegistry {
+		return nil, errors.New("not a small regular file")
+	}
+	return io.ReadAll(io.LimitReader(f, maxRegistry))
+}
+
+func stamp(ms int64) time.Time {
+	if ms <= 0 || ms > 1<<48 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+// transcript finds the known transcript of a session; of several the one in
+// the folder of the working directory.
+func transcript(known []providers.Session, session, cwd string) (path, refused string) {
+	folder, whole := slug(cwd)
+	for _, s := range known {
+		if s.ID != session {
+			continue
+		}
+		if s.Internal != "" {
+			return "", "the session can own no pane: " + s.Internal
+		}
+		if path == "" || inFolder(s.Path, folder, whole) {
+			path = s.Path
+		}
+	}
+	return path, ""
+}
+
+func inFolder(path, folder string, whole bool) bool {
+	name := filepath.Base(filepath.Dir(path))
+	return name == folder || !whole && len(name) > len(folder) && name[:len(folder)] == folder
+}
+
+// guess is the transcript that is not in the list yet but lies where the
+// program would put it.
+func guess(root *os.Root, dir, cwd, session string) string {
+	folder, whole := slug(cwd)
+	if !whole || cwd == "" {
+		return ""
+	}
+	rel := filepath.Join(projects, folder, session+".jsonl")
+	if info, err := root.Stat(rel); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	return filepath.Join(dir, rel)
+}
+
+// agreeing lists the sessions of the process's directory that began after it.
+func agreeing(p providers.Process, known []providers.Session) []providers.Evidence {
+	var out []providers.Evidence
+	folder, whole := slug(p.CWD)
+	heads := 0
+	for _, s := range known {
+		if s.Internal != "" || p.CWD == "" || s.Born.IsZero() || p.Started.IsZero() || s.Born.Before(p.Started) {
+			continue
+		}
+		if s.CWD == "" && inFolder(s.Path, folder, whole) && heads < maxAgreeing {
+			heads++
+			s.CWD = headCWD(s.Path)
+		}
+		if s.CWD == p.CWD {
+			out = append(out, providers.Evidence{Rank: providers.Agreement, Session: s.ID, Path: s.Path,
+				Source: fromAgreement, At: s.Born})
+		}
+	}
+	return out
+}
+
+// headCWD is the working directory that the first records of a transcript
+// tell: the very first is often one without it.
+func headCWD(path string) string {
+	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	head, _ := io.ReadAll(io.LimitReader(f, maxHead))
+	for {
+		line, rest, more := bytes.Cut(head, []byte("\n"))
+		if !more {
+			return ""
+		}
+		if cwd, _, _ := describe(line); cwd != "" {
+			return cwd
+		}
+		head = rest
+	}
+}
+
+// Describe reads the first record: its working directory and time if it has
+// them (a prompt of claude -p has; the TUI begins with a title or a mode).
+func (Provider) Describe(a providers.Artifact, first []byte) providers.Session {
+	cwd, born, internal := describe(first)
+	return providers.Session{ID: a.Session, Path: a.Path, CWD: cwd, Born: born, Internal: internal}
+}
+
+func describe(record []byte) (cwd string, born time.Time, internal string) {
+	fields(record, func(key, value []byte) bool {
+		switch string(key) {
+		case "cwd":
+			cwd = str(value)
+		case "timestamp":
+			born, _ = time.Parse(time.RFC3339Nano, str(value))
+			born = born.UTC()
+		case "isSidechain":
+			if isTrue(value) {
+				internal = "subagent"
+			}
+		}
+		return true
+	})
+	return cwd, born, internal
+}
