@@ -62,7 +62,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 		return err
 	}
 	err = d.show(ctx)
-	return errors.Join(err, stopDaemon(daemon))
+	return errors.Join(err, daemon.stop())
 }
 
 // prepare makes the home, the two programs and the environment.
@@ -117,8 +117,14 @@ func copyFile(to, from string) error {
 	return out.Close()
 }
 
+// daemonProcess is a running daemon; exited gives the result of its end once.
+type daemonProcess struct {
+	*os.Process
+	exited chan error
+}
+
 // startDaemon starts "steno serve --follow" and waits until it says it is ready.
-func (d *demo) startDaemon(ctx context.Context) (*exec.Cmd, error) {
+func (d *demo) startDaemon(ctx context.Context) (*daemonProcess, error) {
 	addr := &net.UnixAddr{Name: filepath.Join(d.dir, "run", "notify"), Net: "unixgram"}
 	notify, err := net.ListenUnixgram("unixgram", addr)
 	if err != nil {
@@ -128,28 +134,29 @@ func (d *demo) startDaemon(ctx context.Context) (*exec.Cmd, error) {
 	cmd := exec.Command(d.steno, "serve", "--follow", "--log-level", "warn")
 	cmd.Env = append(append([]string{}, d.env...), "NOTIFY_SOCKET="+addr.Name)
 	cmd.Stdout, cmd.Stderr = d.out, d.errw
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start daemon: %w", err)
 	}
-	deadline, _ := ctx.Deadline()
-	_ = notify.SetReadDeadline(deadline) // cannot fail on an open socket
-	stop := context.AfterFunc(ctx, func() { notify.Close() })
-	defer stop()
+	daemon := &daemonProcess{cmd.Process, make(chan error, 1)}
+	go func() { // joined in stop
+		daemon.exited <- cmd.Wait()
+		notify.Close() // nobody will say that it is ready
+	}()
+	defer context.AfterFunc(ctx, func() { notify.Close() })()
 	for buf := make([]byte, 4096); ; {
 		n, err := notify.Read(buf)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("wait for daemon: %w", err), stopDaemon(cmd))
+			return nil, errors.Join(fmt.Errorf("wait for daemon: %w", err), daemon.stop())
 		}
 		if strings.Contains(string(buf[:n]), "READY=1") {
-			return cmd, nil
+			return daemon, nil
 		}
 	}
 }
 
-func stopDaemon(cmd *exec.Cmd) error {
-	_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
-	if err := cmd.Wait(); err != nil {
+func (p *daemonProcess) stop() error {
+	_ = p.Signal(syscall.SIGTERM) // it may have ended already
+	if err := <-p.exited; err != nil {
 		return fmt.Errorf("daemon: %w", err)
 	}
 	return nil

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// root of the module, from this package's directory.
+const moduleRoot = "../.."
+
+// rule says what a package may import beside the standard library, and why it
+// may import no more.
+type rule struct {
+	own, foreign []string
+	why          string
+}
+
+var (
+	sqliteModule  = "modernc.org/sqlite"
+	zerologModule = "github.com/rs/zerolog"
+	xsysModule    = "golang.org/x/sys"
+)
+
+// importRules is the table of ARCHITECTURE.md. A package that is not here must
+// be added on purpose.
+var importRules = map[string]rule{
+	"providers":              {nil, nil, "the vocabulary is a leaf: everything points at it"},
+	"providers/claude":       {[]string{"providers"}, nil, "a provider knows its format and nothing of Steno"},
+	"providers/codex":        {[]string{"providers"}, []string{sqliteModule}, "a provider knows its format; SQLite only reads the program's own log"},
+	"providers/providertest": {[]string{"providers"}, nil, "the contract of providers holds without the rest of Steno"},
+	"store":                  {nil, []string{sqliteModule, xsysModule}, "the store is a leaf: it does not know what an event means"},
+	"ipc/wire":               {nil, nil, "the wire's objects are a leaf: storage and transport can change without them"},
+	"ipc":                    {[]string{"ipc/wire", "store"}, []string{zerologModule, xsysModule}, "the protocol reads the store and asks the rest through one small interface"},
+	"observer/watch":         {nil, []string{"github.com/fsnotify/fsnotify", xsysModule}, "watching knows directories, not agents"},
+	"observer/tail":          {[]string{"providers"}, []string{xsysModule}, "tailing knows bytes and records, not their meaning"},
+	"observer/bind":          {[]string{"providers"}, []string{xsysModule}, "the decision who owns a session is pure"},
+	"observer/mux":           {nil, nil, "a multiplexer is asked, not imported"},
+	"observer": {
+		[]string{"providers", "store", "ipc/wire", "observer/watch", "observer/tail", "observer/bind", "observer/mux"},
+		[]string{zerologModule, "golang.org/x/sync", xsysModule}, "the observer is the one translator, and names no concrete provider",
+	},
+	"cmd/steno": {
+		[]string{"providers", "providers/claude", "providers/codex", "store", "ipc", "ipc/wire", "observer", "observer/watch"},
+		[]string{zerologModule, xsysModule, "golang.org/x/sync", "github.com/spf13/cobra", "github.com/coreos/go-systemd/v22", "github.com/BurntSushi/toml"},
+		"only the command knows flags, configuration and the list of providers",
+	},
+	"cmd/standin": {nil, []string{xsysModule}, "the stand-in shares no code with what it tests"},
+}
+
+// testOnly may be imported by tests everywhere.
+var testOnly = []string{"github.com/rogpeppe/go-internal"}
+
+// TestImports parses the files instead of asking the go command, whose answer
+// the test cache does not know to be out of date.
+func TestImports(t *testing.T) {
+	seen := map[string]bool{}
+	err := filepath.WalkDir(moduleRoot, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() && path != moduleRoot && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bin" || name == "dist") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		rel, err := filepath.Rel(moduleRoot, path)
+		if err != nil {
+			return err
+		}
+		pkg := filepath.ToSlash(filepath.Dir(rel))
+		seen[pkg] = true
+		checkFile(t, pkg, path)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pkg := range importRules {
+		if !seen[pkg] {
+			t.Errorf("importRules names package %s, which does not exist", pkg)
+		}
+	}
+}
+
+func checkFile(t *testing.T, pkg, path string) {
+	t.Helper()
+	r, ok := importRules[pkg]
+	if !ok {
+		t.Errorf("%s: package %s has no rule in importRules", path, pkg)
+		return
+	}
+	src, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), path, src, parser.ImportsOnly)
+	if err != nil {
+		t.Errorf("parse: %v", err)
+		return
+	}
+	isTest := strings.HasSuffix(path, "_test.go")
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Errorf("%s: import %s: %v", path, spec.Path.Value, err)
+			continue
+		}
+		own, isOwn := strings.CutPrefix(imported, "steno/")
+		host, _, _ := strings.Cut(imported, "/")
+		switch {
+		case isOwn && isTest:
+			// Tests may look at whatever they exercise.
+		case isOwn && !slices.Contains(r.own, own):
+			t.Errorf("%s imports %s: %s", path, imported, r.why)
+		case !isOwn && strings.Contains(host, "."):
+			allowed := r.foreign
+			if isTest {
+				allowed = append(slices.Clone(allowed), testOnly...)
+			}
+			if !slices.ContainsFunc(allowed, func(p string) bool { return imported == p || strings.HasPrefix(imported, p+"/") }) {
+				t.Errorf("%s imports %s: %s", path, imported, r.why)
+			}
+		}
+		if spec.Name != nil && spec.Name.Name == "_" && imported != sqliteModule && imported != "embed" && !isTest {
+			t.Errorf("%s imports %s for its side effect: only the SQL driver may", path, imported)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockStateDir makes the state directory and takes the lock of its one daemon.
+// The lock ends with the process, whatever ends it, so the file may stay.
+func lockStateDir(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make state directory: %w", err)
+	}
+	path := filepath.Join(dir, "lock")
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open lock of state directory: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		defer f.Close()
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("lock state directory %s: %w", dir, err)
+		}
+		holder := ""
+		if data, err := io.ReadAll(io.LimitReader(f, 32)); err == nil {
+			if pid, err := strconv.Atoi(strings.TrimSpace(string(data))); err == nil {
+				holder = fmt.Sprintf(" (pid %d)", pid)
+			}
+		}
+		return nil, hintError{
+			fmt.Errorf("another steno%s already uses the state directory %s", holder, dir),
+			"stop it, or give this one its own --state-dir and --socket",
+		}
+	}
+	// Only for the message above; the lock itself is the flock.
+	if err := f.Truncate(0); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("write lock of state directory: %w", err)
+	}
+	if _, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("write lock of state directory: %w", err)
+	}
+	return f, nil
+}
