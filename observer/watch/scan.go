@@ -7,7 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
+
+// fresh is the age below which a directory counts as changed just now.
+const fresh = time.Second
 
 // compare brings the watches in line with the roots and what lies below them.
 func (t *tree) compare(roots []Root) {
@@ -108,7 +112,11 @@ func (t *tree) scan(dir string, left int, dev uint64, root, report bool) {
 			return
 		}
 	}
-	t.watch(dir, id, left, fi.ModTime().UnixNano(), root)
+	hot := fi.ModTime()
+	if now := time.Now(); now.Sub(hot) < fresh {
+		hot = now // the kernel's clock for files is some ms behind that of events
+	}
+	t.watch(dir, id, left, hot.UnixNano(), root)
 
 	var below []string
 	err = list(dir, func(now fs.FileInfo) bool {

@@ -91,6 +91,7 @@ func (t *tree) settle() time.Duration {
 		}
 	}
 	if t.src != nil {
+		whole := true
 		switch {
 		case rescan || due:
 			t.full = false
@@ -99,11 +100,13 @@ func (t *tree) settle() time.Duration {
 			rescan = true
 			t.compare(roots)
 		default:
+			whole = false
 			for _, dir := range changed {
 				t.resync(dir, roots)
 			}
 		}
-		if rescan || (due && (t.added || len(changed) > 0)) {
+		// What a whole scan found was not reported path by path.
+		if whole && len(roots) > 0 && (rescan || t.added || len(changed) > 0) {
 			w.lose()
 		}
 	}

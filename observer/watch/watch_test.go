@@ -336,12 +336,13 @@ func TestDirectoryRenamedBelowRoot(t *testing.T) {
 
 func TestTooManyDirtyPathsBecomeASweep(t *testing.T) {
 	root := t.TempDir()
-	w := start(t, Options{MaxDirty: 4})
-	g := newGather(t, w, Root{root, 0})
+	g := newGather(t, start(t, Options{MaxDirty: 4}), Root{root, 0})
 	for i := range 20 {
 		must(t, os.WriteFile(filepath.Join(root, fmt.Sprint(i)), nil, 0o600))
 	}
 	g.until("everything", func() bool { return len(g.swept)+len(g.paths) >= 20 })
+
+	w := New(Options{MaxDirty: 4})
 	w.mark("a")
 	w.mark("b")
 	w.mark("a")
