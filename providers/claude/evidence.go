@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 
 	"steno/providers"
@@ -164,7 +165,7 @@ func readEntry(ctx context.Context, root *os.Root, name string) (rec entry, foun
 
 func readSmall(root *os.Root, name string) ([]byte, error) {
 	// Not blocking, should somebody have put a pipe there.
-	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +246,7 @@ func agreeing(p providers.Process, known []providers.Session) []providers.Eviden
 // headCWD is the working directory that the first records of a transcript
 // tell: the very first is often one without it.
 func headCWD(path string) string {
-	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return ""
 	}

@@ -65,9 +65,9 @@ var ignored = map[string]bool{
 
 // raw are the members of a record that matter, undecoded.
 type raw struct {
-	kind, uuid, parent, logical, at, message, subtype                    []byte
-	meta, side, compact, onlyVisible, apiError, errorClass, status       []byte
-	promptID, source, origin, sourceTool, toolResult, requestID, content []byte
+	kind, uuid, parent, logical, at, message, subtype              []byte
+	meta, side, compact, onlyVisible, apiError, errorClass, status []byte
+	promptID, source, origin, requestID                            []byte
 }
 
 func (w *raw) read(key, value []byte) bool {
@@ -202,13 +202,14 @@ func (rec *record) readUser(w *raw) {
 // Tags of echo records (2.1.197, 2.1.332): the first names what was typed, the
 // second what a local command answered.
 var (
-	typedTags  = []string{"<command-name>", "<command-message>", "<bash-input>"}
-	outputTags = []string{"<local-command-stdout>", "<local-command-stderr>", "<local-command-caveat>", "<bash-stdout>", "<bash-stderr>"}
+	typedTags  = []string{"command-name", "command-message", "bash-input"}
+	outputTags = []string{"local-command-stdout", "local-command-stderr", "local-command-caveat", "bash-stdout", "bash-stderr"}
 )
 
 // classify decides what a user record is. A human may type any of the
 // program's own texts, so those count only where the record is not marked as a
-// human's or another client's prompt.
+// human's or another client's prompt. An echo counts even then: its start is
+// only late, and a command that nobody answers must not start a turn.
 func classify(text, origin, source string, meta, hasResult, hasOther bool) class {
 	switch {
 	case hasResult:
@@ -220,25 +221,32 @@ func classify(text, origin, source string, meta, hasResult, hasOther bool) class
 		return other
 	case origin == "task-notification":
 		return notification
+	case isEcho(text):
+		return echo
 	case origin == "human" || source == "typed" || source == "queued" || source == "sdk":
 		return prompt
 	case strings.HasPrefix(text, "<task-notification>"):
 		return notification
 	case text == "[Request interrupted by user]" || text == "[Request interrupted by user for tool use]":
 		return marker
-	case hasPrefix(text, typedTags):
-		return echo
-	case hasPrefix(text, outputTags):
-		return other
-	case text == "" && !hasOther:
+	case isOutput(text), text == "" && !hasOther:
 		return other
 	}
 	return prompt
 }
 
-func hasPrefix(s string, prefixes []string) bool {
-	for _, p := range prefixes {
-		if strings.HasPrefix(s, p) {
+func isEcho(text string) bool {
+	for _, tag := range typedTags {
+		if rest, ok := strings.CutPrefix(text, "<"+tag+">"); ok && strings.Contains(rest, "</"+tag+">") {
+			return true
+		}
+	}
+	return false
+}
+
+func isOutput(text string) bool {
+	for _, tag := range outputTags {
+		if strings.HasPrefix(text, "<"+tag+">") {
 			return true
 		}
 	}
