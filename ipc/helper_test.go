@@ -344,3 +344,12 @@ func (n *notes) String() string {
 }
 
 func (n *notes) logger() zerolog.Logger { return zerolog.New(n) }
+
+// contextOf is a context that the test ends itself.
+func contextOf(t testing.TB) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	return ctx, cancel
+}
+
+func unmarshal(line string, v any) error { return json.Unmarshal([]byte(line), v) }
