@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -353,3 +354,22 @@ func contextOf(t testing.TB) (context.Context, context.CancelFunc) {
 }
 
 func unmarshal(line string, v any) error { return json.Unmarshal([]byte(line), v) }
+
+// newChunked reads data in pieces through the smallest buffer there is.
+func newChunked(data []byte, chunk int) *bufio.Reader {
+	return bufio.NewReaderSize(&chunked{data, chunk}, 16)
+}
+
+type chunked struct {
+	data  []byte
+	chunk int
+}
+
+func (c *chunked) Read(p []byte) (int, error) {
+	if len(c.data) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(len(p), c.chunk)], c.data)
+	c.data = c.data[n:]
+	return n, nil
+}

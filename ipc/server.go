@@ -55,12 +55,13 @@ type Options struct {
 	Version string
 	// Now is the clock of the catalog; nil is time.Now.
 	Now func() time.Time
+
+	peer func(net.Conn) (int, error) // nil is peerUID
 }
 
 // Server answers requests. The zero value is of no use; call NewServer.
 type Server struct {
 	o     Options
-	peer  func(net.Conn) (int, error) // uid of the other side
 	quiet limiter
 
 	mu    sync.Mutex // guards conns
@@ -84,8 +85,11 @@ func NewServer(o Options) *Server {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.peer == nil {
+		o.peer = peerUID
+	}
 	o.Log = o.Log.With().Str("component", "ipc").Logger()
-	return &Server{o: o, peer: peerUID, quiet: limiter{now: o.Now}}
+	return &Server{o: o, quiet: limiter{now: o.Now}}
 }
 
 // Serve answers the connections of ln until ctx ends, and closes ln. It may be
@@ -140,7 +144,7 @@ func (s *Server) admit(conn net.Conn) bool {
 		conn.Close()
 		return false
 	}
-	uid, err := s.peer(conn)
+	uid, err := s.o.peer(conn)
 	if err != nil {
 		s.report("peer", err)
 		return refuse(&Error{CodeUnauthorized, "the user of this connection cannot be told"})

@@ -407,17 +407,16 @@ func TestCapabilityFollowsTheLog(t *testing.T) {
 func TestOtherUser(t *testing.T) {
 	s := openLog(t, store.Options{})
 	var log notes
-	d := serve(t, Options{Store: s, Log: log.logger()})
 	uid := 4711
 	var mu sync.Mutex
-	d.peer = func(net.Conn) (int, error) {
+	d := serve(t, Options{Store: s, Log: log.logger(), peer: func(net.Conn) (int, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if uid < 0 {
 			return 0, errors.New("no credentials")
 		}
 		return uid, nil
-	}
+	}})
 	for _, tt := range []struct {
 		uid  int
 		code Code
