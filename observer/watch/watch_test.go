@@ -11,8 +11,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/fsnotify/fsnotify"
 )
 
 const patience = 10 * time.Second
@@ -311,9 +309,9 @@ func TestRemovingOneRootKeepsTheOther(t *testing.T) {
 	g := newGather(t, w, Root{base, 3}, Root{inner, 0})
 	g.health("three watches", func(h Health) bool { return h.Watches == 3 })
 	w.SetRoots([]Root{{inner, 0}})
+	g.until("sweep", func() bool { return g.sweeps > 1 })
 	g.health("one watch", func(h Health) bool { return h.Watches == 1 })
 	g.event2(filepath.Join(inner, "a"))
-	g.until("sweep", func() bool { return g.sweeps > 1 })
 	w.SetRoots([]Root{{base, 0}})
 	g.until("sweep", func() bool { return g.sweeps > 2 })
 	g.event2(filepath.Join(base, "b"))
@@ -374,55 +372,4 @@ func TestForcePolling(t *testing.T) {
 	if h := w.Health(); h.Mode != Polling || h.Reason != forced || h.Unwatched != 1 {
 		t.Errorf("Health = %+v, want polling as asked for", h)
 	}
-}
-
-var _ source = (*fake)(nil)
-
-// fake is the real source with faults put in.
-type fake struct {
-	source
-	errs chan error
-	add  func(dir string) error // non-nil result: refused
-}
-
-func (f *fake) Errors() <-chan error { return f.errs }
-func (f *fake) Add(dir string) error {
-	if f.add != nil {
-		if err := f.add(dir); err != nil {
-			return err
-		}
-	}
-	return f.source.Add(dir)
-}
-func (f *fake) Close() error {
-	err := f.source.Close()
-	close(f.errs)
-	return err
-}
-
-func faulty(t *testing.T, add func(string) error) (func() (source, error), chan *fake) {
-	t.Helper()
-	out := make(chan *fake, 8)
-	return func() (source, error) {
-		s, err := openInotify()
-		if err != nil {
-			return nil, err
-		}
-		f := &fake{source: s, errs: make(chan error), add: add}
-		out <- f
-		return f, nil
-	}, out
-}
-
-func TestOverflowAsksForASweep(t *testing.T) {
-	root := t.TempDir()
-	open, made := faulty(t, nil)
-	w := start(t, Options{open: open})
-	g := newGather(t, w, Root{root, 2})
-	f := <-made
-	before := g.sweeps
-	f.errs <- fsnotify.ErrEventOverflow
-	g.until("sweep", func() bool { return g.sweeps > before })
-	g.health("one overflow", func(h Health) bool { return h.Overflows == 1 && h.Mode == Inotify })
-	g.event2(filepath.Join(root, "p", "a"))
 }

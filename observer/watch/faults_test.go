@@ -1,0 +1,228 @@
+package watch
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+var _ source = (*fake)(nil)
+
+// fake is the real source with faults put in.
+type fake struct {
+	source
+	errs chan error
+	add  func(dir string) error // non-nil result: refused
+}
+
+func (f *fake) Errors() <-chan error { return f.errs }
+
+func (f *fake) Add(dir string) error {
+	if f.add != nil {
+		if err := f.add(dir); err != nil {
+			return err
+		}
+	}
+	return f.source.Add(dir)
+}
+
+func (f *fake) Close() error {
+	err := f.source.Close()
+	close(f.errs)
+	return err
+}
+
+func faulty(add func(string) error) (func() (source, error), chan *fake) {
+	out := make(chan *fake, 8)
+	return func() (source, error) {
+		s, err := openInotify()
+		if err != nil {
+			return nil, err
+		}
+		f := &fake{source: s, errs: make(chan error), add: add}
+		out <- f
+		return f, nil
+	}, out
+}
+
+// gate lets calls through, or not, as the test says.
+type gate struct {
+	mu    sync.Mutex
+	shut  bool
+	most  int
+	calls int
+}
+
+func (g *gate) set(shut bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut = shut
+}
+
+// refuse gives err while the gate is shut and most calls were let through.
+func (g *gate) refuse(err error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.calls++; g.shut && g.calls > g.most {
+		return err
+	}
+	return nil
+}
+
+func TestOverflowAsksForASweep(t *testing.T) {
+	root := t.TempDir()
+	open, made := faulty(nil)
+	w := start(t, Options{open: open})
+	g := newGather(t, w, Root{root, 2})
+	f := <-made
+	before := g.sweeps
+	f.errs <- fsnotify.ErrEventOverflow
+	g.until("sweep", func() bool { return g.sweeps > before })
+	g.health("one overflow", func(h Health) bool { return h.Overflows == 1 && h.Mode == Inotify })
+	// The rescan after it asks for one more, since it may have watched something.
+	g.until("sweep", func() bool { return g.sweeps > before+1 })
+	g.event2(filepath.Join(root, "p", "a"))
+}
+
+// A watch that was gone before it could be removed is no trouble.
+func TestHarmlessErrors(t *testing.T) {
+	root := t.TempDir()
+	open, made := faulty(nil)
+	w := start(t, Options{open: open})
+	g := newGather(t, w, Root{root, 1})
+	f := <-made
+	f.errs <- &os.SyscallError{Syscall: "inotify_rm_watch", Err: syscall.EINVAL}
+	g.event2(filepath.Join(root, "p", "a"))
+	if h := w.Health(); g.sweeps != 1 || h.Mode != Inotify {
+		t.Errorf("%d sweeps, health %+v; want the first sweep and inotify", g.sweeps, h)
+	}
+}
+
+// C10, C11: no more watches. What is there goes on, Health says so, and the
+// rest is tried again, ever more seldom.
+func TestNoMoreWatches(t *testing.T) {
+	root := t.TempDir()
+	for _, d := range []string{"a", "b", "c"} {
+		must(t, os.Mkdir(filepath.Join(root, d), 0o755))
+	}
+	old := time.Now().Add(-time.Hour)
+	for _, d := range []string{"a", "b", "c"} { // equally old: none takes another's watch
+		must(t, os.Chtimes(filepath.Join(root, d), old, old))
+	}
+	ga := &gate{shut: true, most: 2}
+	open, _ := faulty(func(string) error { return ga.refuse(syscall.ENOSPC) })
+	w := start(t, Options{open: open, retry: time.Millisecond})
+	g := newGather(t, w, Root{root, 1})
+	g.health("the limit", func(h Health) bool {
+		return h.Mode == Mixed && h.Reason == noWatches && h.Watches == 2 && h.Unwatched == 2
+	})
+	before := g.sweeps
+	ga.set(false)
+	g.health("inotify", func(h Health) bool { return h.Mode == Inotify && h.Watches == 4 && h.Reason == "" })
+	g.until("sweep for what came meanwhile", func() bool { return g.sweeps > before })
+	for _, d := range []string{"a", "b", "c"} {
+		g.event2(filepath.Join(root, d, "x"))
+	}
+}
+
+// C11: no inotify instance at all; polling until one can be had.
+func TestNoSource(t *testing.T) {
+	root := t.TempDir()
+	ga := &gate{shut: true}
+	w := start(t, Options{retry: time.Millisecond, open: func() (source, error) {
+		if err := ga.refuse(syscall.EMFILE); err != nil {
+			return nil, err
+		}
+		return openInotify()
+	}})
+	g := newGather(t, w, Root{root, 0})
+	g.health("polling", func(h Health) bool { return h.Mode == Polling && h.Reason == noSource && h.Unwatched == 1 })
+	before := g.sweeps
+	ga.set(false)
+	g.health("inotify", func(h Health) bool { return h.Mode == Inotify && h.Reason == "" })
+	g.until("sweep", func() bool { return g.sweeps > before })
+	g.event2(filepath.Join(root, "a"))
+}
+
+// A source that fails is replaced, and everything is swept.
+func TestBrokenSource(t *testing.T) {
+	root := t.TempDir()
+	open, made := faulty(nil)
+	w := start(t, Options{open: open, retry: time.Millisecond})
+	g := newGather(t, w, Root{root, 0})
+	f := <-made
+	before := g.sweeps
+	f.errs <- errors.New("read inotify: broken")
+	<-made
+	g.until("two sweeps", func() bool { return g.sweeps > before })
+	g.health("inotify", func(h Health) bool { return h.Mode == Inotify && h.Watches == 1 })
+	g.until("an event or a sweep", func() bool {
+		put(t, filepath.Join(root, "a"))
+		return g.paths[filepath.Join(root, "a")]
+	})
+}
+
+// C19: a file system without events is not watched, and Health names it.
+func TestForeignFileSystem(t *testing.T) {
+	base := t.TempDir()
+	here, there := filepath.Join(base, "here"), filepath.Join(base, "there")
+	must(t, os.MkdirAll(filepath.Join(here, "p"), 0o755))
+	must(t, os.MkdirAll(filepath.Join(there, "p"), 0o755))
+	alien := func(dir string) (string, bool) { return "9p", strings.HasPrefix(dir, there) }
+
+	w := start(t, Options{alien: alien})
+	g := newGather(t, w, Root{here, 1}, Root{there, 1})
+	g.health("mixed", func(h Health) bool {
+		return h.Mode == Mixed && h.Reason == alienFS+"9p" && h.Watches == 2 && h.Unwatched == 1
+	})
+	g.event2(filepath.Join(here, "p", "a"))
+	w.SetRoots([]Root{{there, 1}})
+	g.health("polling", func(h Health) bool { return h.Mode == Polling && h.Watches == 0 && h.Unwatched == 1 })
+}
+
+func TestKnownFileSystems(t *testing.T) {
+	if name, yes := alien(t.TempDir()); yes {
+		t.Skipf("the test runs on %s", name)
+	}
+	if name, yes := alien("/proc"); yes {
+		t.Errorf("alien(/proc) = %q", name)
+	}
+	if systemBudget() < 1 {
+		t.Error("the system allows no watch")
+	}
+}
+
+// Nothing is planned while all is well; a missing root or a refused watch is.
+func TestIdleHasNoTimer(t *testing.T) {
+	root := t.TempDir()
+	missing := filepath.Join(root, "missing")
+	for _, tt := range []struct {
+		name   string
+		roots  []Root
+		budget int
+		timer  bool
+	}{
+		{"healthy", []Root{{root, 1}}, 0, false},
+		{"no roots", nil, 0, false},
+		{"missing root", []Root{{missing, 0}}, 0, true},
+		{"over budget", []Root{{root, 1}}, 1, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			must(t, os.MkdirAll(filepath.Join(root, "sub"), 0o755))
+			w := New(Options{Budget: tt.budget})
+			w.SetRoots(tt.roots)
+			tr := &tree{w: w, ctx: t.Context(), backoff: time.Minute}
+			defer tr.close()
+			if d := tr.settle(); (d > 0) != tt.timer {
+				t.Errorf("settle asks to be called after %v, want a timer: %v", d, tt.timer)
+			}
+		})
+	}
+}
