@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -176,7 +178,7 @@ func (Provider) Evidence(ctx context.Context, p providers.Process, known []provi
 			mine = append(mine, s)
 		}
 	}
-	ev, held, err := openEvidence(p, c, mine)
+	ev, held, err := openEvidence(ctx, home, p, c, mine)
 	if err != nil {
 		return nil, err
 	}
@@ -214,60 +216,85 @@ func refine(e *providers.Evidence, known []providers.Session) {
 // says that there is any: such a process is no client of the shared daemon.
 //
 // Contract 3.7 asks for the header's directory to be the agent's, because it
-// goes on to choose the newest of several files. Here nothing is chosen. The
-// descriptor itself proves who writes the file, and a thread may well belong
-// to another directory (-C, a resumed thread). So the directory is asked only
-// when there are several user threads; what then is left over is a tie, which
-// binds nothing.
-func openEvidence(p providers.Process, c call, known []providers.Session) (ev []providers.Evidence, held bool, err error) {
-	locks := map[string]bool{}
-	users := 0
-	inDir := 0
-	seen := map[string]bool{}
-	type candidate struct {
-		e   providers.Evidence
-		cwd string
+// goes on to choose the newest of several files. Here a single one needs no
+// choice: the descriptor itself proves who writes the file, and a thread may
+// well belong to another directory (-C, a resumed thread). Several user
+// threads are the rule after /new, which closes neither the rollout nor the
+// lock of the thread before (0.171.0): then the directory is asked, and then
+// the program's own log, which of them the process started last. What is left
+// over is a tie, which binds nothing.
+func openEvidence(ctx context.Context, home string, p providers.Process, c call, known []providers.Session) (ev []providers.Evidence, held bool, err error) {
+	rollouts, locks, err := openThreads(p, known)
+	if err != nil {
+		return nil, true, err
 	}
-	var cands []candidate
+	held = len(rollouts)+len(locks) > 0
+	users := map[string]bool{}
+	here := 0
+	for _, s := range rollouts {
+		delete(locks, s.ID)
+		if s.Internal == "" {
+			users[s.ID] = true
+			if sameDir(p, c, s.CWD) {
+				here++
+			}
+		}
+	}
+	newest, at := "", time.Time{}
+	if len(users) > 1 {
+		if newest, at, err = newestOpen(ctx, home, p, users); err != nil {
+			return nil, true, err
+		}
+		if newest == "" {
+			newest = titled(p.Title, users)
+		}
+	}
+	for _, s := range rollouts {
+		e := providers.Evidence{Rank: providers.Exact, Session: s.ID, Path: s.Path, Source: fromRollout, Refused: s.Internal}
+		switch {
+		case e.Refused != "" || len(users) < 2:
+		case newest == s.ID:
+			e.At = at
+		case newest != "":
+			e.Refused = "the program's own log or title names another of its open threads as the newest"
+		case here > 0 && !sameDir(p, c, s.CWD):
+			e.Refused = "another open thread belongs to the directory of the process"
+		}
+		ev = append(ev, e)
+	}
+	for _, id := range slices.Sorted(maps.Keys(locks)) {
+		e := providers.Evidence{Rank: providers.Exact, Session: id, Source: fromLock}
+		refine(&e, known)
+		if e.Refused == "" && len(users) > 0 {
+			e.Refused = "the process holds another thread's rollout open"
+		}
+		ev = append(ev, e)
+	}
+	return ev, held, nil
+}
+
+// openThreads sorts the open files of a process, at most 64 rollouts and 64
+// locks.
+func openThreads(p providers.Process, known []providers.Session) ([]providers.Session, map[string]bool, error) {
+	const most = 64
+	locks, seen := map[string]bool{}, map[string]bool{}
+	var rollouts []providers.Session
 	for _, path := range p.Open {
-		if m := lockPath.FindStringSubmatch(path); m != nil {
+		if m := lockPath.FindStringSubmatch(path); m != nil && len(locks) < most {
 			locks[m[1]] = true
-			continue
 		}
 		m := rolloutPath.FindStringSubmatch(path)
-		if m == nil || seen[path] || len(cands) >= 64 {
+		if m == nil || seen[path] || len(rollouts) == most {
 			continue
 		}
 		seen[path] = true
 		s, err := describe(path, m[1], known)
 		if err != nil {
-			return nil, true, err
+			return nil, nil, err
 		}
-		e := providers.Evidence{Rank: providers.Exact, Session: s.ID, Path: path, Source: fromRollout, Refused: s.Internal}
-		if s.Internal == "" {
-			users++
-			if sameDir(p, c, s.CWD) {
-				inDir++
-			}
-		}
-		cands = append(cands, candidate{e, s.CWD})
+		rollouts = append(rollouts, s)
 	}
-	for _, x := range cands {
-		delete(locks, x.e.Session)
-		if users > 1 && inDir > 0 && x.e.Refused == "" && !sameDir(p, c, x.cwd) {
-			x.e.Refused = "another open thread belongs to the directory of the process"
-		}
-		ev = append(ev, x.e)
-	}
-	for id := range locks {
-		e := providers.Evidence{Rank: providers.Exact, Session: id, Source: fromLock}
-		refine(&e, known)
-		if e.Refused == "" && users > 0 {
-			e.Refused = "the process holds another thread's rollout open"
-		}
-		ev = append(ev, e)
-	}
-	return ev, len(cands)+len(locks) > 0, nil
+	return rollouts, locks, nil
 }
 
 // sameDir says whether a thread's directory is the one of the process, or the
@@ -324,6 +351,18 @@ func describe(path, id string, known []providers.Session) (providers.Session, er
 // A title item of the thread id: the first 29 of its 36 characters and three
 // dots (0.171.0, item "thread-id").
 var titleID = regexp.MustCompile(`^([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{5})\.\.\.$`)
+
+// titled is the one id of ids that the title shows, "" otherwise.
+func titled(title string, ids map[string]bool) string {
+	var known []providers.Session
+	for id := range ids {
+		known = append(known, providers.Session{ID: id})
+	}
+	if ev := titleEvidence(title, known); len(ev) == 1 && ev[0].Refused == "" {
+		return ev[0].Session
+	}
+	return ""
+}
 
 func titleEvidence(title string, known []providers.Session) []providers.Evidence {
 	var ev []providers.Evidence

@@ -5,7 +5,9 @@ import "steno/providers"
 // lookBack is what Rewind knows so far.
 type lookBack struct {
 	starts   int  // starts of this thread's own turns that were passed
-	source   bool // a message told what this file is written with
+	items    bool // the file writes its messages as items (0.171)
+	events   bool // or as events (0.138)
+	attr     bool // its turns say what triggered them
 	messages int
 	worked   bool   // the last kept fact, but for nothings, is work
 	work     string // and of this turn
@@ -13,9 +15,9 @@ type lookBack struct {
 
 // Rewind takes the next older record. It keeps the few facts that decide where
 // the session stands and replays them in Rewound, so that looking back and
-// reading forward are one piece of code. It is done at the second start of a
-// turn, or at the first when the file's habits are known by then: older turns
-// change nothing. Its memory is bounded by the number of messages, prompts and
+// reading forward are one piece of code. It is done at the newest start of a
+// turn when the file's habits are known by then, else at the fourth: older
+// turns change nothing. Its memory is bounded by the number of messages, prompts and
 // turns in what it is shown, and never holds their contents.
 func (p *projector) Rewind(r providers.Record) bool {
 	f := decode(r)
@@ -38,9 +40,11 @@ func (p *projector) Rewind(r providers.Record) bool {
 	case turnStart:
 		if f.turn != "" && !f.child && !p.older(f.turn) {
 			l.starts++
+			l.attr = l.attr || f.attributed
 		}
 	case agentText:
-		l.source = l.source || f.source == itemSource || f.source == eventSource
+		l.items = l.items || f.source == itemSource
+		l.events = l.events || f.source == eventSource
 		l.messages++
 		switch {
 		case l.messages > 2*seenKept && f.turn != "":
@@ -59,7 +63,7 @@ func (p *projector) Rewind(r providers.Record) bool {
 		l.worked = false
 	}
 	p.back = append(p.back, f)
-	return l.starts > 1 || l.starts == 1 && l.source
+	return l.starts > 3 || l.starts > 0 && (l.events || l.items && l.attr)
 }
 
 // Rewound replays what Rewind kept. The drafts of it are history.
