@@ -1,0 +1,91 @@
+package observer
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	"steno/providers"
+)
+
+// artifact is one file that a provider claims. The loop owns it; while busy,
+// its reader belongs to a worker.
+type artifact struct {
+	providers.Artifact
+	provider providers.Provider
+	// base is where observation would begin at the tail: the file's size when
+	// it was first seen, or when a binding was refused.
+	base int64
+	// refused is set once a binding was refused while bytes were there: then
+	// observation begins at base, also of an artifact that is new.
+	refused bool
+	// appeared is when it came up under observation; zero when the first
+	// sweep of its root found it.
+	appeared time.Time
+	modified time.Time // as the last sweep or hint saw it
+
+	agent   *agent   // whose records these are, nil while unbound
+	id      identity // of the agent when it was bound
+	reader  *reader
+	busy    bool // a job or its commit is under way
+	dirty   bool // something happened since the job was sent
+	more    bool // the last job left something to read
+	closing bool // detach once everything is read
+	idled   bool // Idle was asked since the last change
+	last    time.Time
+	due     time.Time     // next refresh; zero = none
+	settle  time.Time     // when silence decides; zero = nothing waits
+	changed time.Time     // when new records came last
+	backoff time.Duration // after an I/O error
+	errText string        // last I/O error, so that it is logged once
+	asked   time.Duration // how long probes for this unbound artifact are put off
+	askAt   time.Time
+}
+
+// claimer finds the provider whose artifact a path is.
+type claimer struct {
+	roots []claimRoot
+}
+
+type claimRoot struct {
+	providers.Root
+	provider providers.Provider
+}
+
+// add takes roots that are not known yet and says whether there were any.
+func (c *claimer) add(p providers.Provider, roots []providers.Root) bool {
+	added := false
+	for _, r := range roots {
+		r.Dir = filepath.Clean(r.Dir)
+		if c.has(p.ID(), r) {
+			continue
+		}
+		c.roots = append(c.roots, claimRoot{Root: r, provider: p})
+		added = true
+	}
+	return added
+}
+
+func (c *claimer) has(id string, r providers.Root) bool {
+	for _, have := range c.roots {
+		if have.provider.ID() == id && have.Dir == r.Dir && have.Name == r.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// claim asks the providers whose roots hold the path.
+func (c *claimer) claim(path string) (providers.Artifact, providers.Provider, bool) {
+	for _, r := range c.roots {
+		rel, ok := strings.CutPrefix(path, r.Dir+"/")
+		if !ok {
+			continue
+		}
+		if a, ok := r.provider.Claim(r.Root, filepath.ToSlash(rel)); ok {
+			a.Path, a.Provider = path, r.provider.ID()
+			return a, r.provider, true
+		}
+	}
+	return providers.Artifact{}, nil, false
+}

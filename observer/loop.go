@@ -1,0 +1,358 @@
+package observer
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"steno/observer/watch"
+	"steno/providers"
+)
+
+// loop owns all state until everything that was begun is committed.
+func (o *Observer) loop(ctx context.Context) error {
+	defer close(o.ended)
+	defer close(o.jobs)
+	defer close(o.commits.in)
+	o.addOwnRoots()
+	now := time.Now()
+	o.sweepAt, o.probeAt = now, now
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	done := ctx.Done()
+	var giveUp <-chan time.Time
+	for {
+		if o.stopping && o.drained() {
+			return nil
+		}
+		o.startDue(time.Now())
+		timer.Reset(time.Until(o.nextDue()))
+
+		var jobs chan *job
+		var nextJob *job
+		if len(o.queue) > 0 {
+			jobs, nextJob = o.jobs, o.queue[0]
+		}
+		var commits chan commit
+		var nextCommit commit
+		if len(o.out) > 0 {
+			commits, nextCommit = o.commits.in, o.out[0]
+		}
+		select {
+		case <-done:
+			done = nil
+			o.stopping = true
+			giveUp = time.After(drainTime)
+		case <-giveUp:
+			return nil
+		case jobs <- nextJob:
+			o.queue = o.queue[1:]
+		case commits <- nextCommit:
+			o.out = o.out[1:]
+		case j := <-o.results:
+			o.finish(j)
+		case arts, ok := <-o.commits.acks:
+			if !ok {
+				// The committer has ended with an error; the group says which.
+				return nil
+			}
+			for _, a := range arts {
+				o.committed(a)
+			}
+		case <-o.watcher.Ready():
+			o.take(o.watcher.Take())
+		case d := <-o.sweeper.out:
+			o.onSweep(d)
+		case p := <-o.prober.out:
+			o.onProbe(p)
+		case e := <-o.exits.C():
+			o.onExit(process{e.PID, e.StartTicks})
+		case call := <-o.calls:
+			call()
+		case <-timer.C:
+		}
+	}
+}
+
+// drained says whether nothing is under way.
+func (o *Observer) drained() bool {
+	if len(o.queue) > 0 || len(o.out) > 0 {
+		return false
+	}
+	for a := range o.live {
+		if a.busy {
+			return false
+		}
+	}
+	return true
+}
+
+// startDue starts whatever its time has come for.
+func (o *Observer) startDue(now time.Time) {
+	if o.stopping {
+		return
+	}
+	if !o.sweeping && !now.Before(o.sweepAt) {
+		o.sweeping = true
+		o.sweepAt = now.Add(o.sweepEvery())
+		o.sweeper.in <- o.watchRoots // buffered, and only one is under way
+	}
+	if !o.probing && o.firstSweepDone && !now.Before(o.probeAt) && len(o.out) < maxQueue {
+		o.probing = true
+		o.probeAt = now.Add(o.scanEvery())
+		o.prober.in <- o.question()
+	}
+	for a := range o.live {
+		if a.busy {
+			continue
+		}
+		switch {
+		case !a.due.IsZero() && !now.Before(a.due):
+			o.dispatch(a, refresh, now)
+		case !a.settle.IsZero() && !now.Before(a.settle):
+			o.dispatch(a, settle, now)
+		case o.idleDue(a, now):
+			a.idled = true
+			o.dispatch(a, idle, now)
+		}
+	}
+}
+
+// nextDue is when startDue has to look again.
+func (o *Observer) nextDue() time.Time {
+	if o.stopping {
+		return time.Now().Add(time.Hour)
+	}
+	next := time.Now().Add(time.Hour)
+	sooner := func(t time.Time) {
+		if !t.IsZero() && t.Before(next) {
+			next = t
+		}
+	}
+	if !o.sweeping {
+		sooner(o.sweepAt)
+	}
+	if !o.probing && o.firstSweepDone && len(o.out) < maxQueue {
+		sooner(o.probeAt)
+	}
+	for a := range o.live {
+		if !a.busy {
+			sooner(a.due)
+			sooner(a.settle)
+			sooner(o.idleAt(a))
+		}
+	}
+	return next
+}
+
+func (o *Observer) sweepEvery() time.Duration {
+	if o.watcher.Health().Unwatched > 0 {
+		return o.opt.SweepDegraded
+	}
+	return o.opt.Sweep
+}
+
+func (o *Observer) scanEvery() time.Duration {
+	for _, l := range o.last.listings {
+		if len(l.Panes) > 0 {
+			return scanWithPanes
+		}
+	}
+	if len(o.byProcess) > 0 {
+		return scanWithPanes
+	}
+	return scanWithout
+}
+
+// addOwnRoots watches where the daemon's own environment and the configuration
+// say that artifacts appear.
+func (o *Observer) addOwnRoots() {
+	for _, p := range o.opt.Providers {
+		env := o.opt.Env
+		env.Extra = o.opt.Extra[p.ID()]
+		o.claims.add(p, p.Roots(env))
+	}
+	o.rewatch()
+}
+
+// rewatch tells the watcher about the roots. Watch first: the sweep that
+// follows sees what was there before.
+func (o *Observer) rewatch() {
+	o.watchRoots = o.watchRoots[:0:0]
+	for _, r := range o.claims.roots {
+		o.watchRoots = append(o.watchRoots, watch.Root{Dir: r.Dir, Depth: r.Depth})
+	}
+	o.watcher.SetRoots(o.watchRoots)
+	o.sweepSoon()
+}
+
+// sweepSoon asks for a full sweep; one that is under way may have passed the
+// place already.
+func (o *Observer) sweepSoon() {
+	o.sweepAt = time.Now()
+	o.sweepAgain = o.sweeping
+}
+
+// take turns hints into work.
+func (o *Observer) take(c watch.Changes) {
+	now := time.Now()
+	if c.Sweep {
+		o.sweepSoon()
+	}
+	for _, path := range c.Paths {
+		o.touch(filepath.Clean(path), now)
+	}
+	o.noteWatchMode()
+}
+
+// touch is told that a path may have changed.
+func (o *Observer) touch(path string, now time.Time) *artifact {
+	a := o.artifacts[path]
+	if a == nil {
+		claimed, p, ok := o.claims.claim(path)
+		if !ok {
+			return nil
+		}
+		if claimed.Role == providers.Registry {
+			o.probeSoon(now)
+			return nil
+		}
+		a = &artifact{Artifact: claimed, provider: p, base: -1}
+		if o.firstSweepDone && !o.sweeping {
+			a.appeared = now
+		}
+		o.artifacts[path] = a
+		if a.Session != "" {
+			o.bySession[sessionKey{a.Provider, a.Session}] = a
+		}
+	}
+	a.modified = now
+	o.stir(a, now)
+	return a
+}
+
+// stir refreshes a bound artifact, and asks for the binding of an unbound one.
+func (o *Observer) stir(a *artifact, now time.Time) {
+	if a.agent == nil {
+		o.bindBySession(a)
+	}
+	if a.agent == nil {
+		// An artifact that nobody owns may be written to all the time; asking
+		// again has to become rarer.
+		if now.Sub(a.askAt) > probeGapMax {
+			a.asked = probeGap
+		}
+		if now.Before(a.askAt) {
+			o.probeForced = true
+			o.probeBy(a.askAt)
+			return
+		}
+		a.askAt = now.Add(a.asked)
+		a.asked = min(2*a.asked, probeGapMax)
+		o.probeSoon(now)
+		return
+	}
+	a.idled = false
+	if a.busy {
+		a.dirty = true
+		return
+	}
+	if at := a.last.Add(o.opt.Throttle); a.due.IsZero() || a.due.After(at) {
+		a.due = at // a time in the past is due at once
+	}
+}
+
+// probeSoon asks for a look at the processes as soon as the last one is long
+// enough ago.
+func (o *Observer) probeSoon(now time.Time) {
+	o.probeForced = true
+	o.probeBy(later(now, o.probedAt.Add(probeGap)))
+}
+
+func (o *Observer) probeBy(at time.Time) {
+	if o.probing {
+		// The one under way may have looked already.
+		o.probeAgain = true
+	}
+	if at.Before(o.probeAt) {
+		o.probeAt = at
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// onSweep takes in what a sweep found.
+func (o *Observer) onSweep(d sweepDone) {
+	now := time.Now()
+	o.sweeping = false
+	o.sweeps++
+	o.sweptAt = now
+	for _, s := range d.changed {
+		_, known := o.artifacts[s.path]
+		a := o.touch(s.path, now)
+		if a == nil {
+			continue
+		}
+		a.modified = s.modified
+		if !known && a.appeared.IsZero() {
+			a.base = s.size
+		}
+	}
+	for _, path := range d.gone {
+		o.forget(path)
+	}
+	if o.sweepAgain {
+		o.sweepAgain = false
+		o.sweepAt = now
+	}
+	if !o.firstSweepDone {
+		o.firstSweepDone = true
+		o.probeAt = now
+		close(o.swept)
+	}
+	o.noteWatchMode()
+}
+
+// forget drops an artifact that is gone, with its restart point, unless it is
+// bound: then it may come back.
+func (o *Observer) forget(path string) {
+	a := o.artifacts[path]
+	if a != nil && (a.agent != nil || a.busy) {
+		return
+	}
+	if a != nil {
+		delete(o.artifacts, path)
+		key := sessionKey{a.Provider, a.Session}
+		if o.bySession[key] == a {
+			delete(o.bySession, key)
+		}
+	}
+	if _, ok := o.sources[path]; ok {
+		delete(o.sources, path)
+		o.send(commit{batch: dropSource(path)})
+	}
+}
+
+// noteWatchMode logs, once, that watching got worse or better.
+func (o *Observer) noteWatchMode() {
+	h := o.watcher.Health()
+	mode := string(h.Mode)
+	if mode == o.watchMode {
+		return
+	}
+	was := o.watchMode
+	o.watchMode = mode
+	switch {
+	case h.Unwatched > 0:
+		o.opt.Log.Warn().Str("mode", mode).Str("reason", h.Reason).Int("unwatched", h.Unwatched).
+			Dur("sweep", o.opt.SweepDegraded).Msg("some directories cannot be watched and are swept instead")
+	case was != "":
+		o.opt.Log.Info().Str("mode", mode).Int("watches", h.Watches).Msg("watching works again")
+	}
+	o.sweepAt = time.Now().Add(o.sweepEvery())
+}

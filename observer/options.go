@@ -1,0 +1,102 @@
+package observer
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"steno/observer/watch"
+	"steno/providers"
+	"steno/store"
+)
+
+// Bounds and intervals of the pipeline.
+const (
+	// maxDrafts is the most drafts that one refresh of an artifact gives
+	// before its result is committed.
+	maxDrafts = 512
+	// readChunk is about how many bytes one refresh reads before its drafts
+	// are committed.
+	readChunk = 1 << 20
+	// lookBack bounds the search for the open turn at first sight, in bytes.
+	// The cost follows the length of the open turn, not of the transcript.
+	lookBack = 64 << 20
+	// idleAfter is how long a status "idle" and its artifact have to be
+	// unchanged before an unanswered turn counts as given up.
+	idleAfter = 5 * time.Second
+	// scanWithPanes and scanWithout are how often processes are looked at
+	// when nothing asks for it sooner.
+	scanWithPanes = 2 * time.Second
+	scanWithout   = 10 * time.Second
+	// probeGap is the shortest time between two looks at the processes, and
+	// probeGapMax the longest that an unbound artifact that is written to all
+	// the time is put off.
+	probeGap    = 40 * time.Millisecond
+	probeGapMax = 2 * time.Second
+	// resumeGrace is how long a new process may take to show which session it
+	// resumes, when a resumed session would decide its agent id.
+	resumeGrace = 2 * time.Second
+	// resumeLook is how often such a process is looked at.
+	resumeLook = 100 * time.Millisecond
+	// drainTime bounds the orderly end.
+	drainTime = 5 * time.Second
+	// maxQueue is how many commits may wait for a store that does not work
+	// before the observer stops taking in new facts.
+	maxQueue = 4096
+)
+
+// Options configure an Observer. Zero values mean the documented defaults.
+type Options struct {
+	Store     *store.Store
+	Providers []providers.Provider
+	// Env is the daemon's own environment; Extra has further roots for each
+	// provider id. Both feed Provider.Roots.
+	Env   providers.Env
+	Extra map[string][]string
+	// TmuxPath is the tmux program (default "tmux" from PATH); TmuxSockets
+	// are sockets beside those in the user's tmux directory.
+	TmuxPath    string
+	TmuxSockets []string
+	// Proc is where the process file system is mounted (default /proc).
+	Proc string
+	// Sweep is the time between two full sweeps while watching works
+	// (default 30 s); SweepDegraded while it does not (default 2 s).
+	Sweep, SweepDegraded time.Duration
+	// Throttle is the shortest time between two refreshes of one artifact
+	// (default 2 ms).
+	Throttle time.Duration
+	// Workers is how many artifacts are read at once (default min(4, CPUs)).
+	Workers int
+	// Watch configures the watcher: budget of watches, seams for tests.
+	Watch watch.Options
+	// Heartbeat is called by the committer, which is the end of the pipeline,
+	// at least every second while it makes progress. For a watchdog.
+	Heartbeat func()
+	Version   string
+	Log       zerolog.Logger
+}
+
+func (o *Options) setDefaults() {
+	if o.Sweep <= 0 {
+		o.Sweep = 30 * time.Second
+	}
+	if o.SweepDegraded <= 0 {
+		o.SweepDegraded = 2 * time.Second
+	}
+	if o.Throttle <= 0 {
+		o.Throttle = 2 * time.Millisecond
+	}
+	if o.Workers <= 0 {
+		o.Workers = min(4, runtime.NumCPU())
+	}
+	if o.Proc == "" {
+		o.Proc = "/proc"
+	}
+	if o.Heartbeat == nil {
+		o.Heartbeat = func() {}
+	}
+	if o.Env.Getenv == nil {
+		o.Env.Getenv = func(string) string { return "" }
+	}
+}

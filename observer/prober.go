@@ -1,0 +1,323 @@
+package observer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"time"
+
+	"steno/observer/bind"
+	"steno/observer/mux"
+	"steno/observer/tail"
+	"steno/providers"
+)
+
+// muxFresh is how long a listing of panes is good for when nothing asks for a
+// new one.
+const (
+	muxFresh = 30 * time.Second
+	muxSoon  = 2 * time.Second
+)
+
+// probe asks who is alive and who owns which session.
+type probe struct {
+	recent     []providers.Artifact // transcripts that a live process may own
+	remembered map[process]providers.Evidence
+	unbound    bool // a process without a session: titles may help
+	forced     bool // something happened: look at the evidence again
+}
+
+// probed is the answer.
+type probed struct {
+	at       time.Time
+	procs    bind.Processes
+	owners   []bind.Owner
+	excluded []bind.Excluded
+	matches  map[process]bind.Match
+	listings []mux.Listing
+	muxErr   error
+	roots    map[string][]providers.Root // by provider, from the processes' own environments
+	sizes    map[string]int64            // of artifacts whose binding was refused
+	errs     []error                     // what could not be looked at
+	err      error                       // the processes could not be listed: nothing is known
+}
+
+// prober looks at processes, panes and evidence. Its caches are its own.
+type prober struct {
+	in        chan probe
+	out       chan probed
+	scanner   *bind.Scanner
+	tmux      *mux.Tmux
+	providers []providers.Provider
+	env       providers.Env
+	extra     map[string][]string
+
+	listings  []mux.Listing
+	muxErr    error
+	listed    time.Time
+	harnesses map[harness]bool
+	matches   map[process]bind.Match // last decisions; nil before the first
+	described map[string]description
+	listNow   chan chan []mux.Listing // a reader asks for fresh panes
+}
+
+type description struct {
+	dev, ino uint64
+	session  providers.Session
+}
+
+func (p *prober) run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case reply := <-p.listNow:
+			if time.Since(p.listed) > time.Second {
+				p.list(ctx)
+			}
+			reply <- p.listings // buffered by the asker
+		case q := <-p.in:
+			r := p.probe(ctx, q)
+			select {
+			case p.out <- r:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}
+}
+
+func (p *prober) list(ctx context.Context) {
+	p.listings, p.muxErr = p.tmux.Panes(ctx)
+	p.listed = time.Now()
+}
+
+func (p *prober) probe(ctx context.Context, q probe) probed {
+	out := probed{at: time.Now(), matches: map[process]bind.Match{}, roots: map[string][]providers.Root{}, sizes: map[string]int64{}}
+	procs, err := p.scanner.Scan(ctx)
+	if err != nil {
+		out.err = fmt.Errorf("list processes: %w", err)
+		return out
+	}
+	out.procs = procs
+	changed := p.refreshPanes(ctx, procs, q.unbound)
+	out.listings, out.muxErr = p.listings, p.muxErr
+	out.owners, out.excluded = bind.Owners(procs, panes(p.listings), recognisers(p.providers))
+	if !changed && !q.forced && !q.unbound && p.matches != nil {
+		// Nothing happened that could change the evidence: a look at the
+		// processes is all that an idle machine pays for.
+		out.matches = p.matches
+		return out
+	}
+	for _, pv := range p.providers {
+		b, ok := pv.(providers.Binder)
+		if !ok {
+			continue
+		}
+		p.decide(ctx, pv, b, q, &out)
+	}
+	p.matches = out.matches
+	return out
+}
+
+func recognisers(all []providers.Provider) []bind.Recogniser {
+	var out []bind.Recogniser
+	for _, pv := range all {
+		if r, ok := pv.(bind.Recogniser); ok {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// refreshPanes lists panes again when a harness came or went, when a process
+// without a session might be told by its title, or after a while. It says
+// whether the harnesses are not those of the last time.
+func (p *prober) refreshPanes(ctx context.Context, procs bind.Processes, unbound bool) bool {
+	now := map[harness]bool{}
+	changed := false
+	for _, pr := range procs.Candidates() {
+		h := harness{process{pr.PID, pr.StartTicks}, pr.TPGID == pr.PGID}
+		now[h] = true
+		changed = changed || !p.harnesses[h]
+	}
+	changed = changed || len(now) != len(p.harnesses)
+	p.harnesses = now
+	age := time.Since(p.listed)
+	if p.listed.IsZero() || changed || age > muxFresh || (unbound && age > muxSoon) {
+		p.list(ctx)
+	}
+	return changed
+}
+
+// harness is a process that some provider recognises, and whether it has its
+// terminal.
+type harness struct {
+	process
+	foreground bool
+}
+
+// decide collects the evidence of one provider's processes and lets bind
+// decide.
+func (p *prober) decide(ctx context.Context, pv providers.Provider, b providers.Binder, q probe, out *probed) {
+	var cands []bind.Candidate
+	known := p.describe(pv, b, q.recent)
+	for i := range out.owners {
+		o := &out.owners[i]
+		if o.Provider != pv.ID() || o.Process.PID == 0 {
+			continue
+		}
+		id := process{o.Process.PID, o.Process.StartTicks}
+		out.roots[pv.ID()] = append(out.roots[pv.ID()], pv.Roots(p.envOf(o.Process))...)
+		pr := o.Process
+		sessions := known
+		if b.NeedsOpen() {
+			var err error
+			if pr.Open, err = p.scanner.Open(pr.PID); err != nil {
+				out.errs = append(out.errs, fmt.Errorf("open files of %s process %d: %w", pv.ID(), pr.PID, err))
+			}
+			sessions = append(sessions[:len(sessions):len(sessions)], p.describe(pv, b, p.opened(pv, pr, known))...)
+		}
+		ev, err := b.Evidence(ctx, pr, sessions)
+		if err != nil {
+			out.errs = append(out.errs, fmt.Errorf("evidence for %s process %d: %w", pv.ID(), pr.PID, err))
+		}
+		c := bind.Candidate{Owner: *o, Evidence: ev}
+		if r, ok := q.remembered[id]; ok {
+			c.Remembered = &r
+		}
+		cands = append(cands, c)
+	}
+	for _, m := range bind.Decide(cands) {
+		out.matches[process{m.PID, m.StartTicks}] = m
+		if !m.Bound {
+			p.measure(m, known, out)
+		}
+	}
+}
+
+// measure notes how long the artifacts of a refused binding are: what was
+// written while nobody could be named is nobody's.
+func (p *prober) measure(m bind.Match, known []providers.Session, out *probed) {
+	for _, row := range m.Rows {
+		for _, s := range known {
+			if s.ID != row.Evidence.Session || s.Path == "" || row.Evidence.Refused != "" {
+				continue
+			}
+			if info, err := tail.Stat(s.Path); err == nil {
+				out.sizes[s.Path] = info.Size
+			}
+		}
+	}
+}
+
+// opened are the artifacts that a process holds open and that are not known.
+func (p *prober) opened(pv providers.Provider, pr providers.Process, known []providers.Session) []providers.Artifact {
+	var c claimer
+	c.add(pv, pv.Roots(p.envOf(pr)))
+	c.add(pv, pv.Roots(p.ownEnv(pv.ID())))
+	var out []providers.Artifact
+	for _, path := range pr.Open {
+		a, _, ok := c.claim(path)
+		if !ok || a.Role != providers.Transcript || hasPath(known, path) {
+			continue
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+func hasPath(known []providers.Session, path string) bool {
+	for _, s := range known {
+		if s.Path == path {
+			return true
+		}
+	}
+	return false
+}
+
+// describe reads what the artifacts' first records tell, once for each file.
+func (p *prober) describe(pv providers.Provider, b providers.Binder, arts []providers.Artifact) []providers.Session {
+	var out []providers.Session
+	for _, a := range arts {
+		if a.Provider != pv.ID() || a.Role != providers.Transcript {
+			continue
+		}
+		info, err := tail.Stat(a.Path)
+		if err != nil {
+			delete(p.described, a.Path)
+			continue
+		}
+		d, ok := p.described[a.Path]
+		if !ok || d.ino != info.Ino || d.dev != info.Dev {
+			first, err := tail.First(a.Path, providers.MaxRecord)
+			if err != nil {
+				continue
+			}
+			s := b.Describe(a, first)
+			s.Path = a.Path
+			if s.ID == "" {
+				s.ID = a.Session
+			}
+			if s.Born.IsZero() {
+				s.Born = info.Born
+			}
+			d = description{dev: info.Dev, ino: info.Ino, session: s}
+			if first != nil {
+				p.described[a.Path] = d
+			}
+		}
+		out = append(out, d.session)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Path < out[j].Path })
+	return out
+}
+
+// envOf is the environment of a running agent.
+func (p *prober) envOf(pr providers.Process) providers.Env {
+	env := providers.Env{Home: pr.Env["HOME"], Getenv: func(k string) string { return pr.Env[k] }}
+	if env.Home == "" {
+		env.Home = p.env.Home
+	}
+	return env
+}
+
+func (p *prober) ownEnv(provider string) providers.Env {
+	env := p.env
+	env.Extra = p.extra[provider]
+	return env
+}
+
+// panes are the panes of all servers that answered, in the binder's terms.
+func panes(listings []mux.Listing) []bind.Pane {
+	var out []bind.Pane
+	for _, l := range listings {
+		for _, p := range l.Panes {
+			tty, err := bind.TTYDevice(p.TTY)
+			if err != nil {
+				tty = 0 // a pane whose terminal is gone holds nobody
+			}
+			out = append(out, bind.Pane{
+				Key:    bind.PaneKey(p.Server.Socket, p.Server.PID, p.Server.Started, p.Number),
+				Server: bind.ServerKey(p.Server.Socket),
+				Number: uint32(p.Number),
+				TTY:    tty, PID: p.PID, Title: p.Title, Dead: p.Dead,
+			})
+		}
+	}
+	return out
+}
+
+// muxWords says in fixed words what is wrong with a server.
+func muxWords(err error) string {
+	for _, known := range []error{mux.ErrNoServer, mux.ErrTimeout, mux.ErrSocket, mux.ErrFormat, mux.ErrTooMuch, mux.ErrNoTmux} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	if err != nil {
+		return "could not be asked"
+	}
+	return ""
+}

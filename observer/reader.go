@@ -1,0 +1,300 @@
+package observer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"steno/observer/tail"
+	"steno/providers"
+	"steno/store"
+)
+
+// reader reads one bound artifact: where it stands in the file and what the
+// provider made of the records so far. One worker at a time uses it.
+type reader struct {
+	artifact providers.Artifact
+	provider providers.Provider
+	file     *tail.File
+	proj     providers.Projector
+	rest     []providers.Record // of the last batch, not projected yet
+	more     bool               // the file had more than the last batch
+	resets   uint32
+	// notBefore is when the process started, or when the file was found to be
+	// another one: records dated before it are history. They feed attribution
+	// and give no event (D11).
+	notBefore time.Time
+	// undated drafts wait here for the date of the next dated one.
+	undated []providers.Draft
+	// The checkpoint that may be saved: after the last record that left
+	// nothing held.
+	safe    int64
+	state   []byte
+	mark    tail.Mark // of safe
+	unsaved bool      // mark is newer than what was given to be committed
+}
+
+// result is what one refresh of an artifact gives.
+type result struct {
+	drafts []providers.Draft
+	turn   providers.Turn
+	// source is the restart point to commit with the drafts; nil when it did
+	// not move.
+	source *store.Source
+	more   bool          // there is more to read at once
+	quiet  time.Duration // call again with settle after this much silence; 0 = not needed
+	read   bool          // records were projected
+	gone   bool          // the file is not there
+	err    error
+}
+
+// checkpoint is Source.Mark: the tail's mark, and what else a restart needs.
+type checkpoint struct {
+	Mark   []byte `json:"mark"`
+	Resets uint32 `json:"resets,omitempty"`
+}
+
+func encodeCheckpoint(m tail.Mark, resets uint32) ([]byte, error) {
+	b, err := m.MarshalBinary()
+	if err != nil {
+		return nil, fmt.Errorf("encode mark: %w", err)
+	}
+	return json.Marshal(checkpoint{Mark: b, Resets: resets})
+}
+
+func decodeCheckpoint(b []byte) (tail.Mark, uint32, error) {
+	var c checkpoint
+	var m tail.Mark
+	if err := json.Unmarshal(b, &c); err != nil {
+		return m, 0, fmt.Errorf("decode checkpoint: %w", err)
+	}
+	if err := m.UnmarshalBinary(c.Mark); err != nil {
+		return m, 0, fmt.Errorf("decode mark: %w", err)
+	}
+	return m, c.Resets, nil
+}
+
+// resume makes a reader that goes on from a saved restart point.
+func resume(a providers.Artifact, p providers.Provider, src store.Source, notBefore time.Time) (*reader, error) {
+	m, resets, err := decodeCheckpoint(src.Mark)
+	if err != nil {
+		return nil, err
+	}
+	return newReader(a, p, m, src.State, resets, notBefore), nil
+}
+
+func newReader(a providers.Artifact, p providers.Provider, m tail.Mark, state []byte, resets uint32, notBefore time.Time) *reader {
+	return &reader{
+		artifact: a, provider: p,
+		file: tail.New(a.Path, m), proj: p.Projector(a, state),
+		safe: m.Offset, state: state, mark: m,
+		resets: resets, notBefore: notBefore,
+	}
+}
+
+// attach makes a reader for an artifact that is seen for the first time. With
+// fromStart it begins at byte 0; otherwise after the last record that ended at
+// or before limit (the file's size when limit is negative), and learns where
+// the session stands from the records before.
+func attach(a providers.Artifact, p providers.Provider, fromStart bool, limit int64, notBefore time.Time) (*reader, error) {
+	if fromStart {
+		return newReader(a, p, tail.Mark{}, nil, 0, notBefore), nil
+	}
+	m, err := tail.AtEnd(a.Path, limit)
+	if err != nil {
+		return nil, err
+	}
+	r := newReader(a, p, m, nil, 0, notBefore)
+	r.unsaved = true
+	return r, r.rewind(m)
+}
+
+// rewind lets the projector learn from the records before m.
+func (r *reader) rewind(m tail.Mark) error {
+	w, ok := r.proj.(providers.Rewinder)
+	if !ok {
+		return nil
+	}
+	b, err := tail.Back(r.artifact.Path, m)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	b.Limit = lookBack
+	for {
+		rec, ok, err := b.Next()
+		if err != nil {
+			return err
+		}
+		if !ok || w.Rewind(rec) {
+			w.Rewound()
+			r.state = r.proj.State()
+			return nil
+		}
+	}
+}
+
+// refresh reads and projects what is new, at most maxDrafts drafts at a time.
+// With settle, what waits for silence is decided once nothing is left to read.
+func (r *reader) refresh(settle bool, now time.Time) result {
+	var out result
+	if len(r.rest) == 0 {
+		if !r.fill(&out, now) {
+			out.turn = r.proj.Turn()
+			return out
+		}
+	}
+	holder, _ := r.proj.(providers.Holder)
+	moved := false
+	for len(r.rest) > 0 && len(out.drafts) < maxDrafts {
+		rec := r.rest[0]
+		r.rest = r.rest[1:]
+		out.read = true
+		r.admit(&out, r.proj.Project(rec))
+		if holder == nil || !holder.Held() {
+			r.safe, moved = rec.End, true
+			if holder != nil {
+				r.state = r.proj.State()
+			}
+		}
+	}
+	if holder == nil && moved {
+		r.state = r.proj.State()
+	}
+	out.more = len(r.rest) > 0 || r.more
+	if holder != nil && !out.more {
+		if settle && holder.Quiet() > 0 {
+			r.admit(&out, holder.Settle())
+			if !holder.Held() {
+				r.safe, r.state, moved = r.file.Offset(), r.proj.State(), true
+			}
+		}
+		out.quiet = holder.Quiet()
+	}
+	if !out.more {
+		// Nothing dated follows: what has no date is new.
+		out.drafts = append(out.drafts, r.undated...)
+		r.undated = nil
+	}
+	out.turn = r.proj.Turn()
+	if moved {
+		out.err = r.advance()
+	}
+	if len(r.rest) == 0 {
+		r.file.Release()
+	}
+	if len(r.undated) == 0 {
+		// Otherwise the date of the next record decides what became of the
+		// drafts that wait, and the restart point must not pass them.
+		r.save(&out)
+	}
+	return out
+}
+
+// advance takes the mark of the checkpoint while its bytes are at hand.
+func (r *reader) advance() error {
+	m, err := r.file.MarkAt(r.safe)
+	if err != nil {
+		return fmt.Errorf("mark: %w", err)
+	}
+	r.mark, r.unsaved = m, true
+	return nil
+}
+
+// fill reads the next batch. It says whether there is anything to project.
+func (r *reader) fill(out *result, now time.Time) bool {
+	batch, err := r.file.Read(readChunk)
+	if err != nil {
+		out.gone = errors.Is(err, fs.ErrNotExist)
+		out.err = err
+		return false
+	}
+	if batch.Reset != "" {
+		r.reset(out, batch.Reset, now)
+		return false
+	}
+	r.rest, r.more = batch.Records, batch.More
+	return true
+}
+
+// reset goes on at the new tail baseline after the file turned out not to be
+// the one that was read so far. Nothing is replayed.
+func (r *reader) reset(out *result, why tail.Reset, now time.Time) {
+	r.resets++
+	r.proj = r.provider.Projector(r.artifact, nil)
+	r.undated = nil
+	r.more = false
+	// A program that rewrites its file may have emptied it first and write the
+	// old records again now.
+	r.notBefore = later(r.notBefore, now)
+	out.drafts = append(out.drafts, providers.Draft{
+		Key:         fmt.Sprintf("reset/%d/%d", r.resets, r.safe),
+		Kind:        providers.ObserverFailure,
+		Recoverable: true,
+		Detail:      fmt.Sprintf("%s artifact was %s before byte %d: observation goes on at its end", r.artifact.Provider, why, r.safe),
+	})
+	r.safe, r.state = r.file.Offset(), nil
+	if out.err = r.advance(); out.err == nil {
+		out.err = r.rewind(r.mark)
+	}
+	r.save(out)
+}
+
+// save puts the checkpoint into the result if it is newer than the last one.
+func (r *reader) save(out *result) {
+	if !r.unsaved || out.err != nil {
+		return
+	}
+	b, err := encodeCheckpoint(r.mark, r.resets)
+	if err != nil {
+		out.err = err
+		return
+	}
+	r.unsaved = false
+	out.source = &store.Source{
+		Path: r.artifact.Path, Provider: r.artifact.Provider, Session: r.artifact.Session,
+		Mark: b, State: r.state, Offset: r.safe,
+	}
+}
+
+// idle asks the projector what it makes of a program that says it is idle.
+func (r *reader) idle(at time.Time) result {
+	i, ok := r.proj.(providers.Idler)
+	if !ok || len(r.rest) > 0 {
+		return result{turn: r.proj.Turn()}
+	}
+	var out result
+	out.drafts = i.Idle(at)
+	out.turn = r.proj.Turn()
+	if h, ok := r.proj.(providers.Holder); len(out.drafts) > 0 && (!ok || !h.Held()) {
+		r.safe, r.state = r.file.Offset(), r.proj.State()
+		if out.err = r.advance(); out.err == nil {
+			r.save(&out)
+		}
+	}
+	return out
+}
+
+// epoch is the earliest date that is believed; anything before it is a broken
+// clock, and such a record counts as undated.
+var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// admit takes the drafts that are new: D11 decides by the record's own date,
+// and a draft without one takes that of the next dated one.
+func (r *reader) admit(out *result, drafts []providers.Draft) {
+	for _, d := range drafts {
+		switch {
+		case d.At.Before(epoch):
+			d.At = time.Time{}
+			r.undated = append(r.undated, d)
+		case d.At.Before(r.notBefore):
+			r.undated = nil
+		default:
+			out.drafts = append(out.drafts, r.undated...)
+			out.drafts = append(out.drafts, d)
+			r.undated = nil
+		}
+	}
+}

@@ -1,0 +1,254 @@
+package observer
+
+import (
+	"time"
+
+	"steno/observer/tail"
+	"steno/providers"
+	"steno/store"
+)
+
+// task says what a job does with an artifact.
+type task uint8
+
+const (
+	refresh task = iota // read and project what is new
+	settle              // the same, and decide what waited for silence
+	idle                // the program says it is idle: ask what became of the open turn
+)
+
+// job is one piece of work on one artifact. It goes to a worker and comes back.
+type job struct {
+	art  *artifact
+	task task
+	id   identity
+	// For the first refresh of a binding.
+	attach *attachment
+	reader *reader
+
+	result result
+	events []store.Event
+	err    error
+}
+
+// birthSlack makes up for the kernel's coarse clock: the birth time of a file
+// may be a tick (10 ms at the most) before the instant it was made at.
+const birthSlack = 10 * time.Millisecond
+
+// attachment is what the decision where to begin needs (D11, D12).
+type attachment struct {
+	artifact  providers.Artifact
+	provider  providers.Provider
+	source    *store.Source // restart point of the same agent, nil when there is none
+	base      int64
+	appeared  time.Time
+	refused   bool
+	process   time.Time // start of the process
+	available time.Time // first durable available of this incarnation
+	began     time.Time // when this daemon began to watch
+}
+
+// open makes the reader. An artifact that came up under observation is read
+// from byte 0; any other one from its tail, or from where this agent's
+// observation stood.
+func (t attachment) open() (*reader, error) {
+	if t.source != nil {
+		if r, err := resume(t.artifact, t.provider, *t.source, t.process); err == nil {
+			return r, nil
+		}
+		// A restart point that cannot be read counts as none.
+	}
+	info, err := tail.Stat(t.artifact.Path)
+	if err != nil {
+		return nil, err
+	}
+	born := info.Born
+	if born.IsZero() {
+		born = t.appeared
+	}
+	known := !born.IsZero() && !t.refused
+	born = born.Add(birthSlack)
+	fresh := known && !born.Before(t.process) && (!born.Before(t.available) || !born.Before(t.began))
+	return attach(t.artifact, t.provider, fresh, t.base, t.process)
+}
+
+// dispatch sends the artifact to the workers.
+func (o *Observer) dispatch(a *artifact, what task, now time.Time) {
+	a.busy, a.dirty, a.more = true, false, false
+	a.due = time.Time{}
+	a.last = now
+	j := &job{art: a, task: what, id: a.id, reader: a.reader}
+	if a.reader == nil {
+		j.attach = o.attachment(a)
+	}
+	o.queue = append(o.queue, j)
+}
+
+func (o *Observer) attachment(a *artifact) *attachment {
+	t := &attachment{
+		artifact: a.Artifact, provider: a.provider,
+		base: a.base, appeared: a.appeared, refused: a.refused,
+		process: a.agent.owner.Process.Started, available: a.agent.row.Since, began: o.began,
+	}
+	if src, ok := o.sources[a.Path]; ok && src.Agent == a.agent.row.ID {
+		t.source = &src
+	}
+	return t
+}
+
+// work runs jobs until the loop closes the queue.
+func (o *Observer) work() error {
+	for j := range o.jobs {
+		j.run()
+		o.results <- j
+	}
+	return nil
+}
+
+func (j *job) run() {
+	if j.reader == nil {
+		j.reader, j.err = j.attach.open()
+		if j.err != nil {
+			return
+		}
+	}
+	now := time.Now()
+	switch j.task {
+	case idle:
+		j.result = j.reader.idle(now)
+	default:
+		j.result = j.reader.refresh(j.task == settle, now)
+	}
+	a := j.reader.artifact
+	for _, d := range j.result.drafts {
+		e, err := j.id.seal(a.Provider, a.Session, d, now)
+		if err != nil {
+			j.err = err
+			return
+		}
+		j.events = append(j.events, e)
+	}
+	if j.result.source != nil {
+		j.result.source.Agent, j.result.source.Incarnation = j.id.agent, j.id.incarnation
+		j.result.source.Updated = now
+	}
+	j.err = j.result.err
+}
+
+// finish takes a job's result into the state and sends what it proved to the
+// committer.
+func (o *Observer) finish(j *job) {
+	now := time.Now()
+	a := j.art
+	a.reader = j.reader
+	if j.err != nil {
+		o.failed(a, j, now)
+	} else if a.errText != "" {
+		o.opt.Log.Info().Str("provider", a.Provider).Str("path", a.Path).Msg("artifact can be read again")
+		a.errText, a.backoff = "", 0
+		a.agent.errored = false
+	}
+	if j.reader == nil {
+		o.committed(a)
+		return
+	}
+	r := j.result
+	a.more = r.more
+	if r.read || len(j.events) > 0 {
+		a.changed = now
+		a.agent.seen = true
+	}
+	a.settle = time.Time{}
+	if r.quiet > 0 {
+		a.settle = later(now, a.changed.Add(r.quiet))
+	}
+	if a.agent.art == a {
+		a.agent.turn = r.turn
+	}
+	for _, d := range r.drafts {
+		if d.Kind == providers.ObserverFailure {
+			o.failures[a.Provider]++
+		}
+	}
+	c := commit{art: a}
+	c.batch.Events = j.events
+	if r.source != nil {
+		c.batch.Sources = []store.Source{*r.source}
+		o.sources[a.Path] = *r.source
+	}
+	if a.agent.refreshRow(now) {
+		c.batch.Agents = []store.Agent{a.agent.row}
+	}
+	if len(c.batch.Events) == 0 && len(c.batch.Sources) == 0 && len(c.batch.Agents) == 0 {
+		o.committed(a) // nothing to write: an unchanged observation costs no transaction
+		return
+	}
+	o.send(c)
+}
+
+// failed notes an I/O error and puts the next try off.
+func (o *Observer) failed(a *artifact, j *job, now time.Time) {
+	if j.result.gone {
+		// Moved to an archive or deleted: no failure. A hint will tell when it
+		// comes back.
+		return
+	}
+	a.backoff = min(max(2*a.backoff, 100*time.Millisecond), 10*time.Second)
+	if !a.closing {
+		a.due = now.Add(a.backoff)
+	}
+	if text := j.err.Error(); text != a.errText {
+		a.errText = text
+		o.opt.Log.Warn().Err(j.err).Str("provider", a.Provider).Msg("artifact cannot be read; trying again")
+	}
+	a.agent.errored = true
+}
+
+// committed is told that the artifact's last result is durable. What was owed
+// meanwhile is done now.
+func (o *Observer) committed(a *artifact) {
+	now := time.Now()
+	a.busy = false
+	switch {
+	case o.stopping:
+	case a.more:
+		o.dispatch(a, refresh, now)
+	case a.dirty:
+		a.due = a.last.Add(o.opt.Throttle)
+	case a.closing && a.due.IsZero():
+		if !a.settle.IsZero() && a.errText == "" {
+			// Nothing will follow: what waits for silence is decided now.
+			o.dispatch(a, settle, now)
+			return
+		}
+		o.release(a)
+	}
+}
+
+// send puts a commit into the queue of the committer.
+func (o *Observer) send(c commit) { o.out = append(o.out, c) }
+
+// idleAt is when an agent that reports itself idle counts as having given up
+// its open turn; zero when it does not.
+func (o *Observer) idleAt(a *artifact) time.Time {
+	g := a.agent
+	if g == nil || a.idled || a.closing || a.reader == nil || g.art != a ||
+		g.match.Activity != providers.Idle || g.turn.State != providers.WaitingOnAgent || g.match.Since.IsZero() {
+		return time.Time{}
+	}
+	if _, ok := a.reader.proj.(providers.Idler); !ok {
+		return time.Time{}
+	}
+	return later(g.match.Since, a.changed).Add(idleAfter)
+}
+
+func (o *Observer) idleDue(a *artifact, now time.Time) bool {
+	at := o.idleAt(a)
+	return !at.IsZero() && !now.Before(at)
+}
+
+func dropSource(path string) store.Batch {
+	return store.Batch{DropSources: []string{path}}
+}
+
+func serverBatch(s []store.Server) store.Batch { return store.Batch{Servers: s} }

@@ -1,0 +1,82 @@
+package observer
+
+import (
+	"context"
+	"io/fs"
+	"time"
+
+	"steno/observer/watch"
+)
+
+// sighting is a file whose size or time differs from what the last sweep saw.
+type sighting struct {
+	path     string
+	size     int64
+	modified time.Time
+}
+
+// sweepDone is what one sweep found.
+type sweepDone struct {
+	changed []sighting
+	gone    []string
+	took    time.Duration
+}
+
+// sweeper walks the roots and tells what changed. It stats files and never
+// opens one. Its memory of the last sweep is its own.
+type sweeper struct {
+	in   chan []watch.Root
+	out  chan sweepDone
+	last map[string]seenFile
+}
+
+type seenFile struct {
+	size     int64
+	modified int64
+	sweep    uint64
+}
+
+func (s *sweeper) run(ctx context.Context) error {
+	var n uint64
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case roots := <-s.in:
+			n++
+			done := s.sweep(ctx, roots, n)
+			select {
+			case s.out <- done:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}
+}
+
+func (s *sweeper) sweep(ctx context.Context, roots []watch.Root, n uint64) sweepDone {
+	var done sweepDone
+	start := time.Now()
+	// The walk itself only ends early with ctx; what it could not read is
+	// simply not there in this sweep.
+	_, err := watch.Walk(ctx, roots, func(path string, info fs.FileInfo) error {
+		now := seenFile{size: info.Size(), modified: info.ModTime().UnixNano(), sweep: n}
+		was, known := s.last[path]
+		s.last[path] = now
+		if known && was.size == now.size && was.modified == now.modified {
+			return nil
+		}
+		done.changed = append(done.changed, sighting{path: path, size: now.size, modified: info.ModTime()})
+		return nil
+	})
+	if err == nil {
+		for path, f := range s.last {
+			if f.sweep != n {
+				delete(s.last, path)
+				done.gone = append(done.gone, path)
+			}
+		}
+	}
+	done.took = time.Since(start)
+	return done
+}
