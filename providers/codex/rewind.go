@@ -73,4 +73,5 @@ func (p *projector) Rewound() {
 		p.out = nil
 	}
 	p.back, p.look = nil, lookBack{}
+	p.long = "" // nothing may be held from records that are not read again
 }
