@@ -1,2 +1,43 @@
-// Package claude knows Claude Code.
+// Package claude knows Claude Code: where it leaves files, what its records
+// mean, and what binds one of its processes to a session.
+//
+// Sources: files written by 2.1.197 and 2.1.332 on Linux, headless (-p) and in
+// tmux, checked 2026-11-30 and kept in testdata/providers/claude. What they prove:
+//
+//   - start: a user record with text, not isMeta; its uuid is the turn's id. Also
+//     a task notification (t-agent), and the echo of a ! line that the model answers (t-two).
+//   - place: parentUuid. The first batch of a session can be in any order (t-out-of-order-*).
+//   - final: all records of an API message carry stop_reason end_turn, the thinking too
+//     (p-multitext). system/turn_duration ends a turn; -p writes none, nor does 2.1.332 after an error.
+//   - Esc: the marker's own record (t-int); before any output nothing but a next
+//     prompt with the same parent (t-slow).
+//   - errors: isApiErrorMessage (t-err, v2.1.332-t-err). Retries leave no record.
+//   - plan and question: the input of ExitPlanMode and AskUserQuestion (t-plan, t-ask).
+//   - process: sessions/<pid>.json, procStart = /proc/<pid>/stat field 22.
+//
+// Inferred, not recorded: a blocking Stop hook's "Stop hook feedback" record,
+// answered custom commands, system/api_error and missing stop_reasons of older
+// versions, two notifications at once, the native installer's path.
+//
+// Promises:
+//
+//   - A text is given when its place is known; a final is held until a record
+//     of another message, turn_duration or 150 ms of silence. A record
+//     without its parent waits 300 ms, then it is taken in file order.
+//   - A final that proves wrong is followed by waiting_on_agent, and by one more
+//     final. What comes late for an older turn opens and ends nothing.
+//   - Keys are a record's uuid and a role ("<uuid>/text"); that of a final has
+//     the answer's uuid. A record that comes again gives nothing.
+//   - After a gap nothing has a turn until a prompt, or a tool result with the
+//     lost turn's promptId. Texts and finals in between have none.
+//   - turn_duration after a message with text and no stop_reason, or one that
+//     was cut off, completes the turn; after thinking, a tool call or nothing: no_reply.
+//
+// Refusals: sidechains and files of subagents, thinking, summaries, forms with
+// several questions or answers, permission dialogs (they leave no record), and
+// every text of an error.
+//
+// Bounds: state 3.9 KiB (128 records, 6 turns); 256 records or 8 MiB of text
+// wait; 8 MiB of one message are kept for its final; a look-back keeps 400
+// records; registry record 64 KiB, read at most 5 times within 50 ms.
 package claude

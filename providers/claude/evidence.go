@@ -10,7 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -22,6 +24,8 @@ const (
 	maxRegistry = 64 << 10 // a registry record has some 600 bytes
 	maxHead     = 64 << 10 // of a transcript, for the working directory
 	maxAgreeing = 8        // transcripts whose head is read
+	maxDirs     = 4        // configuration directories tried when the process does not tell its own
+	maxFolders  = 4096     // folders of projects looked through for one of a long name
 	tries       = 5
 	between     = 10 * time.Millisecond
 )
@@ -42,19 +46,16 @@ const (
 // the directory or the record could not be read.
 func (pr Provider) Evidence(ctx context.Context, p providers.Process, known []providers.Session) ([]providers.Evidence, error) {
 	var out []providers.Evidence
-	dir := configDir(p.Env["HOME"], p.Env["CLAUDE_CONFIG_DIR"])
-	if dir != "" && !filepath.IsAbs(dir) {
-		dir = filepath.Join(p.CWD, dir)
-	}
 	exact := false
-	if filepath.IsAbs(dir) {
+	dirs := configDirs(p, known)
+	for _, dir := range dirs {
 		e, found, err := registered(ctx, dir, p, known)
 		if err != nil {
 			return nil, err
 		}
 		if found {
 			out = append(out, e)
-			exact = e.Refused == ""
+			exact = exact || e.Refused == ""
 		}
 	}
 	if session, fork := resumed(p.Args); session != "" {
@@ -68,10 +69,34 @@ func (pr Provider) Evidence(ctx context.Context, p providers.Process, known []pr
 	if !exact {
 		out = append(out, agreeing(p, known)...)
 	}
-	if dir == "" && len(out) == 0 {
+	if len(dirs) == 0 && len(out) == 0 {
 		return nil, errors.New("find configuration directory: environment of the process is not readable")
 	}
 	return out, nil
+}
+
+// configDirs is the process's own configuration directory. When its
+// environment tells none, those of the known transcripts may hold its record:
+// one that names the process and its start time is proof wherever it lies.
+func configDirs(p providers.Process, known []providers.Session) []string {
+	dir := configDir(p.Env["HOME"], p.Env["CLAUDE_CONFIG_DIR"])
+	if dir != "" && !filepath.IsAbs(dir) && filepath.IsAbs(p.CWD) {
+		dir = filepath.Join(p.CWD, dir)
+	}
+	if filepath.IsAbs(dir) {
+		return []string{dir}
+	}
+	var dirs []string
+	for _, s := range known {
+		d := filepath.Dir(filepath.Dir(s.Path))
+		if filepath.Base(d) != projects || !filepath.IsAbs(d) {
+			continue
+		}
+		if d = filepath.Dir(d); len(dirs) < maxDirs && !slices.Contains(dirs, d) {
+			dirs = append(dirs, d)
+		}
+	}
+	return dirs
 }
 
 // entry is a registry record (2.1.197, 2.1.332).
@@ -95,7 +120,9 @@ func registered(ctx context.Context, dir string, p providers.Process, known []pr
 		return e, false, fmt.Errorf("open configuration directory: %w", err)
 	}
 	defer root.Close()
-	rec, found, err := readEntry(ctx, root, sessions+"/"+strconv.Itoa(p.PID)+".json")
+	rec, found, err := readEntry(ctx, func() ([]byte, error) {
+		return readSmall(root, sessions+"/"+strconv.Itoa(p.PID)+".json")
+	})
 	if err != nil || !found {
 		return e, found, err
 	}
@@ -139,9 +166,9 @@ func registered(ctx context.Context, dir string, p providers.Process, known []pr
 
 // readEntry reads a record that the program writes in place: a reader can see
 // new bytes before an old tail, so a record that is not JSON is read again.
-func readEntry(ctx context.Context, root *os.Root, name string) (rec entry, found bool, err error) {
+func readEntry(ctx context.Context, read func() ([]byte, error)) (rec entry, found bool, err error) {
 	for try := 1; ; try++ {
-		b, err := readSmall(root, name)
+		b, err := read()
 		if errors.Is(err, fs.ErrNotExist) {
 			return entry{}, false, nil
 		}
@@ -205,21 +232,43 @@ func transcript(known []providers.Session, session, cwd string) (path, refused s
 
 func inFolder(path, folder string, whole bool) bool {
 	name := filepath.Base(filepath.Dir(path))
-	return name == folder || !whole && len(name) > len(folder) && name[:len(folder)] == folder
+	return name == folder || !whole && strings.HasPrefix(name, folder)
 }
 
-// guess is the transcript that is not in the list yet but lies where the
-// program would put it.
+// guess is the transcript that is not in the list (yet) but lies where the
+// program would put it. Of a folder with a hash only the first part is known:
+// it must be the only one that holds the session.
 func guess(root *os.Root, dir, cwd, session string) string {
+	if !filepath.IsAbs(cwd) {
+		return ""
+	}
 	folder, whole := slug(cwd)
-	if !whole || cwd == "" {
-		return ""
+	folders := []string{folder}
+	if !whole {
+		folders = longFolders(root, folder)
 	}
-	rel := filepath.Join(projects, folder, session+".jsonl")
-	if info, err := root.Stat(rel); err != nil || !info.Mode().IsRegular() {
-		return ""
+	found := ""
+	for _, name := range folders {
+		rel := filepath.Join(projects, name, session+".jsonl")
+		if info, err := root.Stat(rel); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = filepath.Join(dir, rel)
 	}
-	return filepath.Join(dir, rel)
+	return found
+}
+
+func longFolders(root *os.Root, prefix string) []string {
+	d, err := root.Open(projects)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(maxFolders)
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, prefix) })
 }
 
 // agreeing lists the sessions of the process's directory that began after it.

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"steno/providers"
@@ -173,6 +174,9 @@ func (p *projector) Idle(at time.Time) []providers.Draft {
 	p.settle()
 	if t := p.turn(p.Current); t != nil && t.Phase == open {
 		key := t.ID + "/no_reply"
+		if t.Resumed != 0 { // it was closed before and went on
+			key += "/" + strconv.FormatUint(t.Resumed, 16)
+		}
 		p.abort(t, key, at.UTC(), providers.NoReply)
 	}
 	return p.give()

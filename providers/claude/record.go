@@ -211,7 +211,10 @@ var (
 // human's or another client's prompt. An echo counts even then: its start is
 // only late, and a command that nobody answers must not start a turn.
 func classify(text, origin, source string, meta, hasResult, hasOther bool) class {
+	interrupted := text == "[Request interrupted by user]" || text == "[Request interrupted by user for tool use]"
 	switch {
+	case hasResult && interrupted:
+		return marker
 	case hasResult:
 		return result
 	case meta:
@@ -227,7 +230,7 @@ func classify(text, origin, source string, meta, hasResult, hasOther bool) class
 		return prompt
 	case strings.HasPrefix(text, "<task-notification>"):
 		return notification
-	case text == "[Request interrupted by user]" || text == "[Request interrupted by user for tool use]":
+	case interrupted:
 		return marker
 	case isOutput(text), text == "" && !hasOther:
 		return other

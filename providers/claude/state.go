@@ -3,7 +3,6 @@ package claude
 import (
 	"encoding/json"
 	"hash/fnv"
-	"strconv"
 	"time"
 
 	"steno/providers"
@@ -45,6 +44,7 @@ type turn struct {
 	Phase    phase     `json:"h,omitempty"`
 	Notice   bool      `json:"n,omitempty"` // started by a task notification
 	Answered bool      `json:"r,omitempty"` // the model has answered
+	Resumed  uint64    `json:"o,omitempty"` // hash of the record that opened it again, 0 for none
 
 	Input string `json:"-"` // only from a prompt until its start is given
 }
@@ -220,5 +220,3 @@ func hash(id string) uint64 {
 	h.Write([]byte(id))
 	return h.Sum64()
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

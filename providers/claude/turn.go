@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -137,7 +138,7 @@ func (p *projector) blocks(t *turn, rec record) {
 			}
 			key := rec.uuid + "/" + role[kind]
 			if count[kind]++; count[kind] > 1 {
-				key += "/" + itoa(count[kind])
+				key += "/" + strconv.Itoa(count[kind])
 			}
 			d := providers.Draft{Key: key, Kind: kind, Turn: t.ID, At: rec.at, Text: strings.TrimSpace(b.text), Approval: b.approval}
 			p.emit(d)
@@ -206,10 +207,14 @@ func (p *projector) close(t *turn, key string, at time.Time) {
 	p.emit(providers.Draft{Key: key, Kind: providers.TurnStateChanged, Turn: t.ID, At: at, State: providers.WaitingOnUser})
 }
 
-// reopen says that a turn that had ended goes on.
+// reopen says that the newest turn goes on although it had ended. What comes
+// late for an older turn opens nothing and ends nothing again.
 func (p *projector) reopen(t *turn, rec record) {
-	t.Phase = open
-	if t.ID == "" || t.Serial != p.Current {
+	if t.Serial != p.Current && t.Serial != 0 {
+		return
+	}
+	t.Phase, t.Resumed = open, hash(rec.uuid)
+	if t.Serial == 0 {
 		return
 	}
 	p.emit(providers.Draft{Key: rec.uuid + "/resumed", Kind: providers.TurnStateChanged, Turn: t.ID, At: rec.at,

@@ -20,5 +20,5 @@
 //
 // Bounds: Run projects a prefix of every artifact for every record (quadratic),
 // so corpus files should stay below a few hundred records; longer ones are
-// checked at 200 borders spread over the file.
+// checked at 100 to 200 borders spread over the file.
 package providertest
