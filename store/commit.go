@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"time"
 )
 
@@ -17,7 +18,9 @@ const (
 	// A write-ahead log above this is brought home in full, which waits for
 	// readers. Below it SQLite does so step by step, as far as readers allow.
 	walHigh = 64 << 20
-	// walPause is how long a reader that would not leave is left alone.
+	// walWait is how long that may take, walPause how long a reader that would
+	// not leave by then (another program's) is left alone.
+	walWait  = 250 * time.Millisecond
 	walPause = 10 * time.Second
 )
 
@@ -38,21 +41,13 @@ type writeStmts struct {
 	putSource, dropSource, putAgent, dropAgent, putServer *sql.Stmt
 }
 
-func (w *writeStmts) prepare(ctx context.Context, c *sql.Conn) error {
-	for _, p := range []struct {
-		stmt **sql.Stmt
-		sql  string
-	}{
+// all pairs every statement with its SQL.
+func (w *writeStmts) all() []statement {
+	return []statement{
 		{&w.meta, sqlMeta}, {&w.setMeta, sqlSetMeta}, {&w.insert, sqlInsert}, {&w.oldest, sqlOldest}, {&w.prune, sqlPrune},
 		{&w.putSource, sqlPutSource}, {&w.dropSource, sqlDropSource},
 		{&w.putAgent, sqlPutAgent}, {&w.dropAgent, sqlDropAgent}, {&w.putServer, sqlPutServer},
-	} {
-		var err error
-		if *p.stmt, err = c.PrepareContext(ctx, p.sql); err != nil {
-			return wrap("prepare statements", err)
-		}
 	}
-	return nil
 }
 
 // meta is the head of the log and its totals.
@@ -127,21 +122,23 @@ func (s *Store) commit(ctx context.Context, b Batch) (_ Committed, err error) {
 	if err != nil {
 		return Committed{}, err
 	}
-	if size > walHigh {
+	if size > s.walHigh {
 		s.truncateWAL(ctx)
 	}
+	done := false
+	defer func() {
+		if !done {
+			// Also after a BEGIN that failed: it may have begun and been
+			// interrupted then. Where there is no transaction this fails, and
+			// nothing depends on it.
+			s.wconn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+		}
+	}()
 	if _, err := s.wconn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return Committed{}, wrap("begin", err)
 	}
 	// An interrupted statement or COMMIT would leave its outcome open.
 	ctx = context.WithoutCancel(ctx)
-	done := false
-	defer func() {
-		if !done {
-			// SQLite may have rolled back already; then this fails, and is moot.
-			s.wconn.ExecContext(ctx, "ROLLBACK")
-		}
-	}()
 	c, err := s.apply(ctx, b)
 	if err != nil {
 		return Committed{}, err
@@ -266,15 +263,18 @@ func (s *Store) pruneTo(ctx context.Context, m meta, over func(meta) bool) (meta
 	return m, nil
 }
 
-// truncateWAL waits for readers, at most the busy timeout, and empties the
-// write-ahead log. Readers that never pause would otherwise let it grow.
+// truncateWAL waits a little for readers and empties the write-ahead log.
+// Readers that never pause at once would otherwise let it grow.
 func (s *Store) truncateWAL(ctx context.Context) {
 	if time.Now().Before(s.truncateAt) {
 		return
 	}
+	// Failures are not reported: the commit that follows meets the same one.
+	s.wconn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", walWait.Milliseconds()))
 	var busy, pages, moved int
 	err := s.wconn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved)
 	if err != nil || busy != 0 {
-		s.truncateAt = time.Now().Add(walPause) // the commit itself will say what is wrong
+		s.truncateAt = time.Now().Add(walPause)
 	}
+	s.wconn.ExecContext(context.WithoutCancel(ctx), fmt.Sprintf("PRAGMA busy_timeout = %d", s.opts.BusyTimeout.Milliseconds()))
 }

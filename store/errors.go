@@ -49,17 +49,19 @@ var (
 // SQLite's primary result codes, the low byte of every code.
 // https://sqlite.org/rescode.html
 const (
-	codePerm     = 3
-	codeBusy     = 5
-	codeLocked   = 6
-	codeNoMem    = 7
-	codeReadOnly = 8
-	codeIO       = 10
-	codeCorrupt  = 11
-	codeFull     = 13
-	codeCantOpen = 14
-	codeProtocol = 15
-	codeNotADB   = 26
+	codeError      = 1
+	codePerm       = 3
+	codeBusy       = 5
+	codeLocked     = 6
+	codeNoMem      = 7
+	codeReadOnly   = 8
+	codeIO         = 10
+	codeCorrupt    = 11
+	codeFull       = 13
+	codeCantOpen   = 14
+	codeProtocol   = 15
+	codeConstraint = 19
+	codeNotADB     = 26
 
 	codeReadOnlyMoved = codeReadOnly | 4<<8
 	codeIOCorruptFS   = codeIO | 33<<8
@@ -130,8 +132,20 @@ func classOfCode(code int) error {
 		return ErrIO
 	case codeCorrupt, codeNotADB:
 		return ErrCorrupt
+	case codeConstraint: // two servers want one slot
+		return ErrInvalid
 	}
 	return nil
+}
+
+// broken takes the failure to prepare one of our fixed statements for what it
+// is: a database that is marked as ours and has other tables.
+func broken(err error) error {
+	var e *sqlite.Error
+	if errors.As(err, &e) && e.Code()&0xff == codeError {
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return err
 }
 
 // blameless says whether err tells nothing about the state of the store: the

@@ -90,7 +90,7 @@ func open(ctx context.Context, o Options) (_ *Store, err error) {
 	if err := inspect(ctx, o); err != nil {
 		return nil, err
 	}
-	s := &Store{opts: o, write: make(chan struct{}, 1), changed: make(chan struct{})}
+	s := &Store{opts: o, write: make(chan struct{}, 1), changed: make(chan struct{}), walHigh: walHigh}
 	defer func() {
 		if err != nil {
 			s.closeAll()
@@ -133,7 +133,7 @@ func (s *Store) openWriter(ctx context.Context) error {
 	if s.files, err = identify(o.Path); err != nil {
 		return err
 	}
-	return s.wstmt.prepare(ctx, s.wconn)
+	return prepareAll(ctx, s.wconn, s.wstmt.all())
 }
 
 func (s *Store) openReaders(ctx context.Context) error {
@@ -144,7 +144,25 @@ func (s *Store) openReaders(ctx context.Context) error {
 	s.rdb = db
 	db.SetMaxOpenConns(readers)
 	db.SetMaxIdleConns(readers)
-	return s.rstmt.prepare(ctx, db)
+	return prepareAll(ctx, db, s.rstmt.all())
+}
+
+// statement is a prepared statement and its SQL.
+type statement struct {
+	stmt **sql.Stmt
+	sql  string
+}
+
+func prepareAll(ctx context.Context, on interface {
+	PrepareContext(context.Context, string) (*sql.Stmt, error)
+}, all []statement) error {
+	for _, p := range all {
+		var err error
+		if *p.stmt, err = on.PrepareContext(ctx, p.sql); err != nil {
+			return wrap("prepare statements", broken(err))
+		}
+	}
+	return nil
 }
 
 // settle applies what may have changed while the log was closed: lower bounds,

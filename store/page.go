@@ -34,20 +34,11 @@ type readStmts struct {
 	meta, page, filtered, agents, sources, servers *sql.Stmt
 }
 
-func (r *readStmts) prepare(ctx context.Context, db *sql.DB) error {
-	for _, p := range []struct {
-		stmt **sql.Stmt
-		sql  string
-	}{
+func (r *readStmts) all() []statement {
+	return []statement{
 		{&r.meta, sqlMeta}, {&r.page, sqlPage}, {&r.filtered, sqlFiltered},
 		{&r.agents, sqlAgents}, {&r.sources, sqlSources}, {&r.servers, sqlServers},
-	} {
-		var err error
-		if *p.stmt, err = db.PrepareContext(ctx, p.sql); err != nil {
-			return wrap("prepare statements", err)
-		}
 	}
-	return nil
 }
 
 // Query asks for the events after a cursor.

@@ -50,6 +50,7 @@ type Store struct {
 	wconn      *sql.Conn
 	wstmt      writeStmts
 	ceiling    Seq
+	walHigh    int64
 	truncateAt time.Time // not before this is a full checkpoint tried again
 
 	rdb   *sql.DB
@@ -74,7 +75,8 @@ func (s *Store) Close() error {
 	if closed {
 		return nil
 	}
-	s.write <- struct{}{} // kept: no commit comes after this
+	s.write <- struct{}{}
+	defer func() { <-s.write }() // a Commit that waited finds the store closed
 	// Readers first, so that closing the writer, the last connection, brings
 	// the write-ahead log home and removes it.
 	return s.closeAll()
@@ -82,6 +84,13 @@ func (s *Store) Close() error {
 
 func (s *Store) closeAll() error {
 	var errs []error
+	// SQLite keeps a connection, and its files, as long as a statement of it
+	// is left; database/sql does not close those of a single connection.
+	for _, p := range append(s.rstmt.all(), s.wstmt.all()...) {
+		if *p.stmt != nil {
+			errs = append(errs, (*p.stmt).Close())
+		}
+	}
 	if s.rdb != nil {
 		errs = append(errs, s.rdb.Close())
 	}
@@ -115,8 +124,8 @@ func (s *Store) Working() bool { return s.Err() == nil }
 
 // Err is why the store does not work, nil when it does. A failed commit is
 // forgotten with the next successful one. A failed read is forgotten with the
-// next successful Page, or, when it was Temporary, with any success. A second
-// call of Commit with an empty batch is enough to try.
+// next successful Page, or, when it was Temporary, with any success. A Commit of
+// an empty batch is enough to try again.
 func (s *Store) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,0 +1,222 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+)
+
+// failing commits a batch that must be refused, and proves that nothing of it,
+// its restart point least of all, was stored.
+func failing(t *testing.T, s *Store, want error, temporary bool) {
+	t.Helper()
+	before := page(t, s, Query{})
+	changed := s.Changed()
+	_, err := s.Commit(t.Context(), Batch{Events: []Event{sized("lost", 500_000)}, Sources: []Source{{Path: "p", Offset: 99}}})
+	if !errors.Is(err, want) || Temporary(err) != temporary {
+		t.Fatalf("Commit: %v, want %v, temporary %v", err, want, temporary)
+	}
+	if s.Working() || !errors.Is(s.Err(), want) {
+		t.Errorf("Err = %v, want %v", s.Err(), want)
+	}
+	if p := page(t, s, Query{}); p.Latest != before.Latest {
+		t.Errorf("latest = %d, was %d", p.Latest, before.Latest)
+	}
+	sources, err := s.Sources(t.Context())
+	if err != nil || len(sources) != 1 || sources[0].Offset != 1 {
+		t.Errorf("Sources = %+v, %v, want the old offset", sources, err)
+	}
+	if s.Working() {
+		t.Error("reads made the store work again")
+	}
+	select {
+	case <-changed:
+		t.Error("a failed commit woke the readers")
+	default:
+	}
+}
+
+// working commits again, and proves that no sequence was burnt.
+func working(t *testing.T, s *Store) {
+	t.Helper()
+	before := page(t, s, Query{})
+	if c := commit(t, s, Batch{Events: []Event{sized("lost", 500_000)}, Sources: []Source{{Path: "p", Offset: 99}}}); c.Latest != before.Latest+1 {
+		t.Errorf("Commit = %+v, want latest %d", c, before.Latest+1)
+	}
+	if err := s.Err(); err != nil {
+		t.Errorf("Err = %v", err)
+	}
+}
+
+func started(t *testing.T, o Options) *Store {
+	t.Helper()
+	s := openTest(t, o)
+	commit(t, s, Batch{Events: events(1, 3), Sources: []Source{{Path: "p", Offset: 1}}})
+	return s
+}
+
+func TestFull(t *testing.T) {
+	s := started(t, Options{})
+	pragma := func(q string) {
+		if _, err := s.wconn.ExecContext(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pragma("PRAGMA max_page_count = 1") // as low as it goes: what is in use now
+	failing(t, s, ErrFull, true)
+	pragma("PRAGMA max_page_count = 1000000")
+	working(t, s)
+}
+
+func TestReadOnly(t *testing.T) {
+	s := started(t, Options{})
+	pragma := func(q string) {
+		if _, err := s.wconn.ExecContext(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pragma("PRAGMA query_only = 1")
+	failing(t, s, ErrNotWritable, true)
+	// An empty batch is a trial after a failure.
+	if _, err := s.Commit(t.Context(), Batch{}); !errors.Is(err, ErrNotWritable) {
+		t.Errorf("empty Commit: %v, want ErrNotWritable", err)
+	}
+	pragma("PRAGMA query_only = 0")
+	if _, err := s.Commit(t.Context(), Batch{}); err != nil || !s.Working() {
+		t.Errorf("empty Commit: %v, working %v", err, s.Working())
+	}
+	working(t, s)
+}
+
+func TestBusy(t *testing.T) {
+	s := started(t, Options{BusyTimeout: 30 * time.Millisecond})
+	db := raw(t, s.opts.Path)
+	exec(t, db, "BEGIN IMMEDIATE")
+	failing(t, s, ErrBusy, true)
+	// A caller that gives up is not the store's fault.
+	s.note(t.Context(), opCommit, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Commit(ctx, Batch{Events: events(4, 4)}); !errors.Is(err, context.Canceled) || !s.Working() {
+		t.Errorf("cancelled Commit: %v, working %v", err, s.Working())
+	}
+	exec(t, db, "ROLLBACK")
+	working(t, s)
+}
+
+// A commit that is cancelled at any moment is stored wholly or not at all, and
+// the next one works.
+func TestCancel(t *testing.T) {
+	s := started(t, Options{})
+	for i := range 60 {
+		before := page(t, s, Query{}).Latest
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*20*time.Microsecond)
+		c, err := s.Commit(ctx, Batch{Events: []Event{event(fmt.Sprint("x", i)), event(fmt.Sprint("y", i))}})
+		_, perr := s.Page(ctx, Query{})
+		cancel()
+		if perr != nil && !errors.Is(perr, context.DeadlineExceeded) {
+			t.Fatalf("Page: %v", perr)
+		}
+		after := page(t, s, Query{}).Latest
+		switch {
+		case err == nil && c.Latest == before+2 && after == c.Latest:
+		case errors.Is(err, context.DeadlineExceeded) && after == before:
+		default:
+			t.Fatalf("Commit = %+v, %v; latest %d, was %d", c, err, after, before)
+		}
+		if !s.Working() {
+			t.Fatalf("Err = %v", s.Err())
+		}
+	}
+}
+
+// A reader of another program that never leaves does not make a commit fail.
+func TestStuckReader(t *testing.T) {
+	s := started(t, Options{})
+	s.walHigh = 1 << 20
+	db := raw(t, s.opts.Path)
+	exec(t, db, "BEGIN")
+	var n int
+	if err := db.QueryRow("SELECT count(*) FROM events").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		commit(t, s, Batch{Events: []Event{sized(fmt.Sprint("x", i), 400_000)}})
+	}
+	if s.truncateAt.IsZero() {
+		t.Error("the write-ahead log was not tried to be emptied")
+	}
+	exec(t, db, "ROLLBACK")
+	s.truncateAt = time.Time{}
+	commit(t, s, Batch{Events: []Event{sized("last", 1000)}})
+	if size, err := s.files.check(); err != nil || size > 1<<20 {
+		t.Errorf("write-ahead log has %d bytes, %v", size, err)
+	}
+	var timeout int64
+	if err := s.wconn.QueryRowContext(t.Context(), "PRAGMA busy_timeout").Scan(&timeout); err != nil || timeout != DefaultBusyTimeout.Milliseconds() {
+		t.Errorf("busy timeout = %d, %v", timeout, err)
+	}
+}
+
+// Nothing is acknowledged into a file that no name leads to.
+func TestReplaced(t *testing.T) {
+	for name, replace := range map[string]func(path string) error{
+		"moved":   func(path string) error { return os.Rename(path, path+"2") },
+		"removed": os.Remove,
+		"no log":  func(path string) error { return os.Remove(path + "-wal") },
+		"other": func(path string) error {
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+			return os.WriteFile(path, nil, 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := started(t, Options{})
+			defer s.Close()
+			if err := replace(s.opts.Path); err != nil {
+				t.Fatal(err)
+			}
+			for _, b := range []Batch{{}, {Events: events(4, 4)}} {
+				if c, err := s.Commit(t.Context(), b); !errors.Is(err, ErrReplaced) || Temporary(err) || c != (Committed{}) {
+					t.Errorf("Commit = %+v, %v, want ErrReplaced", c, err)
+				}
+			}
+			if _, err := s.Page(t.Context(), Query{}); !errors.Is(err, ErrReplaced) {
+				t.Errorf("Page: %v, want ErrReplaced", err)
+			}
+			if s.Working() {
+				t.Error("the store says that it works")
+			}
+		})
+	}
+}
+
+func TestClasses(t *testing.T) {
+	for code, want := range map[int]error{
+		5: ErrBusy, 6: ErrBusy, 261: ErrBusy, 517: ErrBusy, 15: ErrBusy,
+		13: ErrFull,
+		8:  ErrNotWritable, 264: ErrNotWritable, 3: ErrNotWritable, 14: ErrNotWritable, 1038: ErrNotWritable,
+		1032: ErrReplaced,
+		10:   ErrIO, 266: ErrIO, 1034: ErrIO, 7: ErrIO,
+		11: ErrCorrupt, 267: ErrCorrupt, 26: ErrCorrupt, 8458: ErrCorrupt,
+		19: ErrInvalid, 2067: ErrInvalid,
+		1: nil, 21: nil,
+	} {
+		got := classOfCode(code)
+		if got != want {
+			t.Errorf("code %d: %v, want %v", code, got, want)
+		}
+		temporary := want == ErrBusy || want == ErrFull || want == ErrNotWritable || want == ErrIO
+		if got != nil && Temporary(fmt.Errorf("x: %w", got)) != temporary {
+			t.Errorf("code %d: temporary %v, want %v", code, !temporary, temporary)
+		}
+	}
+	if Temporary(nil) || Temporary(sql.ErrNoRows) || Temporary(context.Canceled) {
+		t.Error("an unknown error counts as temporary")
+	}
+}

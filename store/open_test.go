@@ -1,0 +1,344 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// raw opens the database behind the store's back.
+func raw(t testing.TB, path string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(2000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.SetMaxOpenConns(1)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func exec(t testing.TB, db *sql.DB, statements ...string) {
+	t.Helper()
+	for _, q := range statements {
+		if _, err := db.Exec(q); err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+	}
+}
+
+func TestPragmas(t *testing.T) {
+	s := openTest(t, Options{Path: filepath.Join(t.TempDir(), "odd ?%20#&name", "a b.db")})
+	var mode string
+	var synchronous, busy, app, user int
+	err := s.wconn.QueryRowContext(t.Context(), `SELECT * FROM pragma_journal_mode, pragma_synchronous, pragma_busy_timeout,
+		pragma_application_id, pragma_user_version`).Scan(&mode, &synchronous, &busy, &app, &user)
+	if err != nil || mode != "wal" || synchronous != 2 || busy != 2000 || app != applicationID || user != 1 {
+		t.Errorf("pragmas = %s %d %d %x %d, %v", mode, synchronous, busy, app, user, err)
+	}
+	if _, err := s.rdb.Exec("DELETE FROM events"); !errors.Is(wrap("", err), ErrNotWritable) {
+		t.Errorf("a reader's write: %v, want ErrNotWritable", err)
+	}
+	if _, err := os.Stat(s.opts.Path); err != nil {
+		t.Errorf("database is not where it was asked for: %v", err)
+	}
+}
+
+// Databases that are not ours to touch are refused, with Recover too, and not
+// one byte of them changes.
+func TestRefused(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		setup func(t *testing.T, path string)
+		want  error
+	}{
+		{"foreign application", func(t *testing.T, path string) {
+			exec(t, raw(t, path), "CREATE TABLE theirs (x)", "PRAGMA application_id = 7")
+		}, ErrForeign},
+		{"unmarked database", func(t *testing.T, path string) {
+			exec(t, raw(t, path), "CREATE TABLE theirs (x)")
+		}, ErrForeign},
+		{"versioned and empty", func(t *testing.T, path string) {
+			exec(t, raw(t, path), "PRAGMA user_version = 3")
+		}, ErrForeign},
+		{"newer schema", func(t *testing.T, path string) {
+			openTest(t, Options{Path: path}).Close()
+			exec(t, raw(t, path), "PRAGMA user_version = 2")
+		}, ErrNewer},
+		{"directory", func(t *testing.T, path string) {
+			if err := os.Mkdir(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}, ErrForeign},
+		{"symbolic link", func(t *testing.T, path string) {
+			openTest(t, Options{Path: path + "2"}).Close()
+			if err := os.Symlink(path+"2", path); err != nil {
+				t.Fatal(err)
+			}
+		}, ErrForeign},
+		{"dangling link", func(t *testing.T, path string) {
+			if err := os.Symlink(path+"2", path); err != nil {
+				t.Fatal(err)
+			}
+		}, ErrForeign},
+		{"open directory", func(t *testing.T, path string) {
+			if err := os.Chmod(filepath.Dir(path), 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}, ErrForeign},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "db")
+			tt.setup(t, path)
+			before, _ := os.ReadFile(path)
+			for _, recover := range []bool{false, true} {
+				s, err := Open(t.Context(), Options{Path: path, Recover: recover})
+				if s != nil || !errors.Is(err, tt.want) || Temporary(err) {
+					t.Errorf("Open, recover %v: %v, want %v", recover, err, tt.want)
+				}
+			}
+			if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
+				t.Error("the file was changed")
+			}
+		})
+	}
+	if _, err := Open(t.Context(), Options{}); err == nil {
+		t.Error("Open without a path succeeded")
+	}
+	if _, err := Open(t.Context(), Options{Path: "/x", RetainEvents: -1}); err == nil {
+		t.Error("Open with a negative bound succeeded")
+	}
+}
+
+// overwrite damages bytes of a closed store's file.
+func overwrite(t *testing.T, path string, from, to int64) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt(bytes.Repeat([]byte{0xa5}, int(to-from)), from); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRecover(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		damage func(t *testing.T, path string)
+		opens  bool // whether Open without Recover does not notice
+	}{
+		{"header", func(t *testing.T, path string) { overwrite(t, path, 0, 8*4096) }, false},
+		{"pages", func(t *testing.T, path string) { overwrite(t, path, 60*4096, 70*4096) }, true},
+		{"schema", func(t *testing.T, path string) { exec(t, raw(t, path), "DROP TABLE sources") }, false},
+		{"head row", func(t *testing.T, path string) { exec(t, raw(t, path), "DELETE FROM meta") }, false},
+		{"last event", func(t *testing.T, path string) { exec(t, raw(t, path), "DELETE FROM events WHERE seq = 3000") }, false},
+		{"first event", func(t *testing.T, path string) { exec(t, raw(t, path), "DELETE FROM events WHERE seq = 1") }, false},
+		{"event", func(t *testing.T, path string) { exec(t, raw(t, path), "DELETE FROM events WHERE seq = 1500") }, true},
+		{"totals", func(t *testing.T, path string) { exec(t, raw(t, path), "UPDATE meta SET bytes = bytes + 1") }, true},
+		{"sequence", func(t *testing.T, path string) { exec(t, raw(t, path), "UPDATE sqlite_sequence SET seq = 9000") }, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "db")
+			s := openTest(t, Options{Path: path})
+			commit(t, s, Batch{Events: events(1, 3000), Sources: []Source{{Path: "p", Offset: 5}}})
+			s.Close()
+			tt.damage(t, path)
+			damaged, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s, err := Open(t.Context(), Options{Path: path}); (err == nil) != tt.opens || err != nil && (!errors.Is(err, ErrCorrupt) || Temporary(err)) {
+				t.Fatalf("Open: %v, want success %v", err, tt.opens)
+			} else if err == nil {
+				if err := s.Check(t.Context()); !errors.Is(err, ErrCorrupt) {
+					t.Errorf("Check: %v, want ErrCorrupt", err)
+				}
+				s.Close()
+			}
+			now := time.Date(2026, 7, 1, 2, 3, 4, 0, time.UTC)
+			s = openTest(t, Options{Path: path, Recover: true, Now: func() time.Time { return now }})
+			aside, err := os.ReadFile(path + ".corrupt-20260701T020304Z")
+			if err != nil || !bytes.Equal(aside, damaged) {
+				t.Errorf("damaged file was not kept as it was: %v", err)
+			}
+			// Every cursor of the old log is too old, and no sequence repeats.
+			for _, after := range []Seq{0, 1500, 3000} {
+				if p := page(t, s, Query{After: after}); !p.Gap || p.Latest < 3000 {
+					t.Errorf("Page(%d) = %+v, want a gap", after, p)
+				}
+			}
+			c := commit(t, s, Batch{Events: events(1, 1)})
+			if c.Inserted != 1 || c.Latest <= 3001 {
+				t.Errorf("Commit = %+v, want above 3001", c)
+			}
+			if p := page(t, s, Query{After: c.Latest - 1}); p.Gap || len(p.Events) != 1 {
+				t.Errorf("Page of the new log = %+v", p)
+			}
+			if sources, err := s.Sources(t.Context()); err != nil || len(sources) != 0 {
+				t.Errorf("Sources = %v, %v, want none", sources, err)
+			}
+		})
+	}
+}
+
+// A page over damaged rows fails, and the store says that it does not work.
+func TestCorruptPage(t *testing.T) {
+	for name, damage := range map[string]func(t *testing.T, path string){
+		"pages": func(t *testing.T, path string) { overwrite(t, path, 60*4096, 70*4096) },
+		"hole":  func(t *testing.T, path string) { exec(t, raw(t, path), "DELETE FROM events WHERE seq = 2800") },
+		"body": func(t *testing.T, path string) {
+			exec(t, raw(t, path), "UPDATE events SET body = x'' WHERE seq = 2800")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "db")
+			s := openTest(t, Options{Path: path})
+			commit(t, s, Batch{Events: events(1, 3000)})
+			s.Close()
+			damage(t, path)
+			s, err := Open(t.Context(), Options{Path: path})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if _, err := s.Page(t.Context(), Query{After: 2500, Limit: 500}); !errors.Is(err, ErrCorrupt) {
+				t.Fatalf("Page: %v, want ErrCorrupt", err)
+			}
+			if s.Working() || !errors.Is(s.Err(), ErrCorrupt) {
+				t.Errorf("Err = %v, want ErrCorrupt", s.Err())
+			}
+		})
+	}
+}
+
+// Sequences survive the loss of the database, of the side file, and of both.
+func TestSequenceFloor(t *testing.T) {
+	now := time.Date(2026, 7, 1, 2, 3, 4, 0, time.UTC)
+	unknown := Seq(now.UnixMilli())
+	remove := func(t *testing.T, path string, suffixes ...string) {
+		for _, x := range suffixes {
+			if err := os.Remove(path + x); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		lose func(t *testing.T, path string)
+		low  Seq // the next sequence is between these
+		high Seq
+	}{
+		{"nothing", func(t *testing.T, path string) {}, 3, 3},
+		{"side file", func(t *testing.T, path string) { remove(t, path, ceilingSuffix) }, 3, 3},
+		{"database", func(t *testing.T, path string) { remove(t, path, "") }, 4, 2*ceilingBlock + 10},
+		{"header", func(t *testing.T, path string) { overwrite(t, path, 0, 8*4096) }, 4, 2*ceilingBlock + 10},
+		{"header and side file", func(t *testing.T, path string) {
+			remove(t, path, ceilingSuffix)
+			overwrite(t, path, 0, 8*4096)
+		}, unknown, unknown + 2*ceilingBlock},
+		{"database, side file cut", func(t *testing.T, path string) {
+			remove(t, path, "")
+			if err := os.WriteFile(path+ceilingSuffix, []byte(ceilingPrefix+"10"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, unknown, unknown + 1},
+		{"both", func(t *testing.T, path string) { remove(t, path, "", ceilingSuffix) }, 1, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := Options{Path: filepath.Join(t.TempDir(), "db"), Recover: true, Now: func() time.Time { return now }}
+			s := openTest(t, o)
+			commit(t, s, Batch{Events: events(1, 2)})
+			s.Close()
+			tt.lose(t, o.Path)
+			s = openTest(t, o)
+			if c := commit(t, s, Batch{Events: events(3, 3)}); c.Latest < tt.low || c.Latest > tt.high {
+				t.Errorf("Latest = %d, want %d to %d", c.Latest, tt.low, tt.high)
+			}
+		})
+	}
+}
+
+// The ceiling is durable before a sequence passes it.
+func TestCeiling(t *testing.T) {
+	o := Options{Path: filepath.Join(t.TempDir(), "db"), RetainEvents: 5}
+	if err := writeCeiling(o.Path, 1000); err != nil {
+		t.Fatal(err)
+	}
+	s := openTest(t, o)
+	if c := commit(t, s, Batch{Events: events(1, 3)}); c.Latest != 1004 {
+		t.Fatalf("Latest = %d, want 1004", c.Latest)
+	}
+	s.Close()
+	exec(t, raw(t, o.Path), fmt.Sprintf("UPDATE sqlite_sequence SET seq = %d", 5*ceilingBlock),
+		"DELETE FROM events", fmt.Sprintf("UPDATE meta SET bytes = 0, latest = %d, pruned_through = latest", 5*ceilingBlock),
+		"UPDATE meta SET pruned_through = latest")
+	s = openTest(t, o)
+	c := commit(t, s, Batch{Events: events(1, 3)})
+	ceiling, err := readCeiling(o.Path)
+	if err != nil || ceiling < c.Latest || c.Latest != 5*ceilingBlock+3 {
+		t.Fatalf("ceiling = %d, %v, latest = %d", ceiling, err, c.Latest)
+	}
+	// No ceiling, no commit.
+	if err := os.Remove(o.Path + ceilingSuffix); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(o.Path+ceilingSuffix, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.ceiling = c.Latest
+	if _, err := s.Commit(t.Context(), Batch{Events: events(4, 4)}); err == nil || s.Working() {
+		t.Fatalf("Commit without a side file: %v, working %v", err, s.Working())
+	}
+	if err := os.Remove(o.Path + ceilingSuffix); err != nil {
+		t.Fatal(err)
+	}
+	if got := commit(t, s, Batch{Events: events(4, 4)}); got.Latest != c.Latest+1 || !s.Working() {
+		t.Fatalf("Commit = %+v, want latest %d", got, c.Latest+1)
+	}
+}
+
+func TestCloseEndsEverything(t *testing.T) {
+	before := runtime.NumGoroutine()
+	s := openTest(t, Options{})
+	commit(t, s, Batch{Events: events(1, 3)})
+	page(t, s, Query{})
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Fatalf("Close: %v", err)
+		}
+	}
+	_, err := s.Commit(t.Context(), Batch{Events: events(4, 4)})
+	_, err2 := s.Page(t.Context(), Query{})
+	_, _, err3 := s.Agents(t.Context())
+	for _, err := range []error{err, err2, err3, s.Check(t.Context())} {
+		if !errors.Is(err, ErrClosed) {
+			t.Errorf("call after Close: %v, want ErrClosed", err)
+		}
+	}
+	if !s.Working() {
+		t.Errorf("Err after Close = %v", s.Err())
+	}
+	left, err := filepath.Glob(s.opts.Path + "*")
+	if err != nil || strings.Join(left, " ") != s.opts.Path+" "+s.opts.Path+ceilingSuffix {
+		t.Errorf("files after Close: %v, %v", left, err)
+	}
+	// database/sql ends its goroutines on their own time.
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	for runtime.NumGoroutine() > before && ctx.Err() == nil {
+		runtime.Gosched()
+	}
+	if n := runtime.NumGoroutine(); n > before {
+		t.Errorf("%d goroutines, %d before", n, before)
+	}
+}
