@@ -39,7 +39,7 @@ func chain(n int) []byte {
 // A turn longer than all of the projector's memory keeps its identity, over
 // restarts and when observation begins inside it.
 func TestLongTurn(t *testing.T) {
-	c := providertest.Case{Name: "long", Data: chain(600)}
+	c := providertest.Case{Name: "long", Data: chain(300)}
 	providertest.Run(t, Provider{}, []providertest.Case{c})
 	drafts := providertest.Drafts(providertest.Play(newProjector(nil), providertest.Split(c.Data), providertest.Script{End: true}))
 	last := drafts[len(drafts)-2]

@@ -194,7 +194,7 @@ func (h *harness) gap(t *testing.T) {
 // damage cuts and changes records. Whatever comes, no panic and every bound.
 func (h *harness) damage(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, uint64(len(h.recs))))
-	for round := range 30 {
+	for round := range 15 {
 		p := h.make(nil)
 		for _, r := range h.recs {
 			r.Data = bytes.Clone(r.Data)
@@ -282,7 +282,7 @@ func (h *harness) state(t *testing.T) {
 	good := bytes.Clone(p.State())
 	bad := [][]byte{{}, {0}, []byte("{}"), []byte("null"), []byte("[1]"), bytes.Repeat([]byte{0xff}, 100), good[:len(good)/2]}
 	rnd := rand.New(rand.NewPCG(9, 9))
-	for range 200 {
+	for range 40 {
 		b := bytes.Clone(good)
 		if len(b) > 0 {
 			b[rnd.IntN(len(b))] = byte(rnd.IntN(256))
