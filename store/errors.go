@@ -138,7 +138,7 @@ func classOfCode(code int) error {
 	return nil
 }
 
-// broken takes the failure to prepare one of our fixed statements for what it
+// broken takes the failure to compile one of our fixed statements for what it
 // is: a database that is marked as ours and has other tables.
 func broken(err error) error {
 	var e *sqlite.Error

@@ -95,7 +95,7 @@ func TestReadOnly(t *testing.T) {
 func TestBusy(t *testing.T) {
 	s := started(t, Options{BusyTimeout: 30 * time.Millisecond})
 	db := raw(t, s.opts.Path)
-	exec(t, db, "BEGIN IMMEDIATE")
+	execute(t, db, "BEGIN IMMEDIATE")
 	failing(t, s, ErrBusy, true)
 	// A caller that gives up is not the store's fault.
 	s.note(t.Context(), opCommit, nil)
@@ -104,7 +104,7 @@ func TestBusy(t *testing.T) {
 	if _, err := s.Commit(ctx, Batch{Events: events(4, 4)}); !errors.Is(err, context.Canceled) || !s.Working() {
 		t.Errorf("cancelled Commit: %v, working %v", err, s.Working())
 	}
-	exec(t, db, "ROLLBACK")
+	execute(t, db, "ROLLBACK")
 	working(t, s)
 }
 
@@ -139,7 +139,7 @@ func TestStuckReader(t *testing.T) {
 	s := started(t, Options{})
 	s.walHigh = 1 << 20
 	db := raw(t, s.opts.Path)
-	exec(t, db, "BEGIN")
+	execute(t, db, "BEGIN")
 	var n int
 	if err := db.QueryRow("SELECT count(*) FROM events").Scan(&n); err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestStuckReader(t *testing.T) {
 	if s.truncateAt.IsZero() {
 		t.Error("the write-ahead log was not tried to be emptied")
 	}
-	exec(t, db, "ROLLBACK")
+	execute(t, db, "ROLLBACK")
 	s.truncateAt = time.Time{}
 	commit(t, s, Batch{Events: []Event{sized("last", 1000)}})
 	if size, err := s.files.check(); err != nil || size > 1<<20 {

@@ -26,7 +26,7 @@ func raw(t testing.TB, path string) *sql.DB {
 	return db
 }
 
-func exec(t testing.TB, db *sql.DB, statements ...string) {
+func execute(t testing.TB, db *sql.DB, statements ...string) {
 	t.Helper()
 	for _, q := range statements {
 		if _, err := db.Exec(q); err != nil {
@@ -61,17 +61,17 @@ func TestRefused(t *testing.T) {
 		want  error
 	}{
 		{"foreign application", func(t *testing.T, path string) {
-			exec(t, raw(t, path), "CREATE TABLE theirs (x)", "PRAGMA application_id = 7")
+			execute(t, raw(t, path), "CREATE TABLE theirs (x)", "PRAGMA application_id = 7")
 		}, ErrForeign},
 		{"unmarked database", func(t *testing.T, path string) {
-			exec(t, raw(t, path), "CREATE TABLE theirs (x)")
+			execute(t, raw(t, path), "CREATE TABLE theirs (x)")
 		}, ErrForeign},
 		{"versioned and empty", func(t *testing.T, path string) {
-			exec(t, raw(t, path), "PRAGMA user_version = 3")
+			execute(t, raw(t, path), "PRAGMA user_version = 3")
 		}, ErrForeign},
 		{"newer schema", func(t *testing.T, path string) {
 			openTest(t, Options{Path: path}).Close()
-			exec(t, raw(t, path), "PRAGMA user_version = 2")
+			execute(t, raw(t, path), "PRAGMA user_version = 2")
 		}, ErrNewer},
 		{"directory", func(t *testing.T, path string) {
 			if err := os.Mkdir(path, 0o700); err != nil {
@@ -139,13 +139,13 @@ func TestRecover(t *testing.T) {
 	}{
 		{"header", func(t *testing.T, path string) { overwrite(t, path, 0, 8*4096) }, false},
 		{"pages", func(t *testing.T, path string) { overwrite(t, path, 60*4096, 70*4096) }, true},
-		{"schema", func(t *testing.T, path string) { exec(t, raw(t, path), "DROP TABLE sources") }, false},
-		{"head row", func(t *testing.T, path string) { exec(t, raw(t, path), "DELETE FROM meta") }, false},
-		{"last event", func(t *testing.T, path string) { exec(t, raw(t, path), "DELETE FROM events WHERE seq = 3000") }, false},
-		{"first event", func(t *testing.T, path string) { exec(t, raw(t, path), "DELETE FROM events WHERE seq = 1") }, false},
-		{"event", func(t *testing.T, path string) { exec(t, raw(t, path), "DELETE FROM events WHERE seq = 1500") }, true},
-		{"totals", func(t *testing.T, path string) { exec(t, raw(t, path), "UPDATE meta SET bytes = bytes + 1") }, true},
-		{"sequence", func(t *testing.T, path string) { exec(t, raw(t, path), "UPDATE sqlite_sequence SET seq = 9000") }, false},
+		{"schema", func(t *testing.T, path string) { execute(t, raw(t, path), "DROP TABLE sources") }, false},
+		{"head row", func(t *testing.T, path string) { execute(t, raw(t, path), "DELETE FROM meta") }, false},
+		{"last event", func(t *testing.T, path string) { execute(t, raw(t, path), "DELETE FROM events WHERE seq = 3000") }, false},
+		{"first event", func(t *testing.T, path string) { execute(t, raw(t, path), "DELETE FROM events WHERE seq = 1") }, false},
+		{"event", func(t *testing.T, path string) { execute(t, raw(t, path), "DELETE FROM events WHERE seq = 1500") }, true},
+		{"totals", func(t *testing.T, path string) { execute(t, raw(t, path), "UPDATE meta SET bytes = bytes + 1") }, true},
+		{"sequence", func(t *testing.T, path string) { execute(t, raw(t, path), "UPDATE sqlite_sequence SET seq = 9000") }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "db")
@@ -195,9 +195,9 @@ func TestRecover(t *testing.T) {
 func TestCorruptPage(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, path string){
 		"pages": func(t *testing.T, path string) { overwrite(t, path, 60*4096, 70*4096) },
-		"hole":  func(t *testing.T, path string) { exec(t, raw(t, path), "DELETE FROM events WHERE seq = 2800") },
+		"hole":  func(t *testing.T, path string) { execute(t, raw(t, path), "DELETE FROM events WHERE seq = 2800") },
 		"body": func(t *testing.T, path string) {
-			exec(t, raw(t, path), "UPDATE events SET body = x'' WHERE seq = 2800")
+			execute(t, raw(t, path), "UPDATE events SET body = x'' WHERE seq = 2800")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -279,7 +279,7 @@ func TestCeiling(t *testing.T) {
 		t.Fatalf("Latest = %d, want 1004", c.Latest)
 	}
 	s.Close()
-	exec(t, raw(t, o.Path), fmt.Sprintf("UPDATE sqlite_sequence SET seq = %d", 5*ceilingBlock),
+	execute(t, raw(t, o.Path), fmt.Sprintf("UPDATE sqlite_sequence SET seq = %d", 5*ceilingBlock),
 		"DELETE FROM events", fmt.Sprintf("UPDATE meta SET bytes = 0, latest = %d, pruned_through = latest", 5*ceilingBlock),
 		"UPDATE meta SET pruned_through = latest")
 	s = openTest(t, o)

@@ -1,0 +1,335 @@
+package store
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// The test binary runs itself as another process. A child gets the database's
+// path and its part in the environment, speaks on stdout, and fails on stderr.
+const (
+	childEnv = "STENO_STORE_CHILD"
+	pathEnv  = "STENO_STORE_PATH"
+	argEnv   = "STENO_STORE_ARG"
+)
+
+func TestMain(m *testing.M) {
+	part := os.Getenv(childEnv)
+	if part == "" {
+		os.Exit(m.Run())
+	}
+	parts := map[string]func(path, arg string) error{
+		"write": childWrite, "join": childJoin, "modes": childModes, "locked": childLocked,
+	}
+	if err := parts[part](os.Getenv(pathEnv), os.Getenv(argEnv)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func child(t *testing.T, program, part, path, arg string) *exec.Cmd {
+	t.Helper()
+	if program == "" {
+		program = os.Args[0]
+	}
+	c := exec.CommandContext(t.Context(), program)
+	c.Env = append(os.Environ(), childEnv+"="+part, pathEnv+"="+path, argEnv+"="+arg)
+	return c
+}
+
+// childWrite goes on from its restart point for ever: event n is "n<n>", the
+// offset is how many there are. It names what was acknowledged.
+func childWrite(path, _ string) error {
+	ctx := context.Background()
+	s, err := Open(ctx, Options{Path: path})
+	if err != nil {
+		return err
+	}
+	sources, err := s.Sources(ctx)
+	if err != nil {
+		return err
+	}
+	n := int64(0)
+	if len(sources) == 1 {
+		n = sources[0].Offset
+	}
+	for {
+		b := Batch{}
+		for range 1 + rand.IntN(4) {
+			n++
+			b.Events = append(b.Events, sized(fmt.Sprint("n", n), 60+rand.IntN(9000)))
+		}
+		b.Sources = []Source{{Path: "source", Offset: n}}
+		c, err := s.Commit(ctx, b)
+		if err != nil {
+			return err
+		}
+		fmt.Println(c.Latest, n)
+	}
+}
+
+// A writer that is killed at any moment loses nothing that it acknowledged and
+// repeats nothing: the log is n1, n2, ... up to the restart point.
+func TestKill(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state", "db")
+	var acked int64
+	for range 20 {
+		c := child(t, "", "write", path, "")
+		out, err := c.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stderr strings.Builder
+		c.Stderr = &stderr
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		for range 1 + rand.IntN(25) {
+			if !lines.Scan() {
+				t.Fatalf("writer ended: %s", stderr.String())
+			}
+		}
+		if err := c.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		last := lines.Text()
+		for lines.Scan() { // what was acknowledged before the signal arrived
+			last = lines.Text()
+		}
+		c.Wait()
+		var latest, n int64
+		if _, err := fmt.Sscan(last, &latest, &n); err != nil || latest != n || n <= acked {
+			t.Fatalf("acknowledged %q after %d: %v", last, acked, err)
+		}
+		acked = n
+	}
+	torn(t, path)
+	s := openTest(t, Options{Path: path})
+	if n := sequenceOf(t, s); n < acked {
+		t.Errorf("log ends at %d, %d was acknowledged", n, acked)
+	}
+}
+
+// sequenceOf proves that the log is n1, n2, ... and that the restart point is
+// its end, which it returns.
+func sequenceOf(t *testing.T, s *Store) int64 {
+	t.Helper()
+	next := int64(1)
+	for after := Seq(0); ; {
+		p := page(t, s, Query{After: after})
+		if p.Gap || p.Oldest != 1 {
+			t.Fatalf("Page(%d) = gap %v, oldest %d", after, p.Gap, p.Oldest)
+		}
+		for _, e := range p.Events {
+			if want := fmt.Sprintf(`{"sequence":%d,"event_id":"n%d",`, next, next); !strings.HasPrefix(string(e), want) {
+				t.Fatalf("event %d starts %.60s", next, e)
+			}
+			next++
+		}
+		if after = p.Next; after == p.Latest {
+			break
+		}
+	}
+	sources, err := s.Sources(t.Context())
+	if err != nil || len(sources) > 1 || len(sources) == 1 && sources[0].Offset != next-1 || len(sources) == 0 && next > 1 {
+		t.Fatalf("Sources = %+v, %v, want offset %d", sources, err, next-1)
+	}
+	return next - 1
+}
+
+// torn opens copies whose write-ahead log was cut anywhere, as by a machine
+// that stopped in the middle of a commit. What is left is whole transactions.
+func torn(t *testing.T, path string) {
+	t.Helper()
+	db, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wal, err := os.ReadFile(path + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 12 {
+		at := filepath.Join(t.TempDir(), "db")
+		if err := errors.Join(
+			os.WriteFile(at, db, 0o600),
+			os.WriteFile(at+"-wal", wal[:len(wal)*i/12+rand.IntN(len(wal)/12+1)], 0o600),
+		); err != nil {
+			t.Fatal(err)
+		}
+		sequenceOf(t, openTest(t, Options{Path: at}))
+	}
+}
+
+func childJoin(path, arg string) error {
+	// Everybody starts when the parent closes the pipe.
+	if _, err := io.ReadAll(os.Stdin); err != nil {
+		return err
+	}
+	s, err := Open(context.Background(), Options{Path: path})
+	if err != nil {
+		return err
+	}
+	if _, err := s.Commit(context.Background(), Batch{Events: []Event{event(arg)}}); err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// Several processes that open a new database at once all succeed.
+func TestOpenTogether(t *testing.T) {
+	const processes = 6
+	for range 3 {
+		path := filepath.Join(t.TempDir(), "new", "db")
+		var gates []io.Closer
+		var all sync.WaitGroup
+		for i := range processes {
+			c := child(t, "", "join", path, fmt.Sprint("e", i))
+			gate, err := c.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			gates = append(gates, gate)
+			var stderr strings.Builder
+			c.Stderr = &stderr
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			all.Go(func() {
+				if err := c.Wait(); err != nil {
+					t.Errorf("process %d: %v: %s", i, err, stderr.String())
+				}
+			})
+		}
+		for _, g := range gates {
+			g.Close()
+		}
+		all.Wait()
+		s := openTest(t, Options{Path: path})
+		if p := page(t, s, Query{}); len(p.Events) != processes || p.Latest != processes {
+			t.Errorf("Page has %d events, latest %d, want %d", len(p.Events), p.Latest, processes)
+		}
+	}
+}
+
+func childModes(path, arg string) error {
+	var mask int
+	if _, err := fmt.Sscanf(arg, "%o", &mask); err != nil {
+		return err
+	}
+	syscall.Umask(mask)
+	s, err := Open(context.Background(), Options{Path: path})
+	if err != nil {
+		return err
+	}
+	if _, err := s.Commit(context.Background(), Batch{Events: []Event{event("e")}}); err != nil {
+		return err
+	}
+	for _, name := range []string{filepath.Dir(filepath.Dir(path)), filepath.Dir(path), path, path + "-wal", path + "-shm", path + ceilingSuffix} {
+		fi, err := os.Stat(name)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%o ", fi.Mode().Perm())
+	}
+	return s.Close()
+}
+
+// private makes a directory and a copy of the test binary that an unprivileged
+// user can use. Root would pass every permission.
+func private(t *testing.T) (dir, program string, drop *syscall.SysProcAttr) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return t.TempDir(), "", nil
+	}
+	const nobody = 65534
+	dir, err := os.MkdirTemp("", "steno-store-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	program = filepath.Join(dir, "test")
+	b, err := os.ReadFile(os.Args[0])
+	if err == nil {
+		err = os.WriteFile(program, b, 0o755)
+	}
+	if err := errors.Join(err, os.Chmod(dir, 0o755), os.Chown(dir, nobody, nobody)); err != nil {
+		t.Fatal(err)
+	}
+	return dir, program, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+}
+
+func TestModes(t *testing.T) {
+	dir, program, drop := private(t)
+	for _, mask := range []string{"0", "22", "77", "777"} {
+		c := child(t, program, "modes", filepath.Join(dir, mask, "state", "db"), mask)
+		c.SysProcAttr = drop
+		var stderr strings.Builder
+		c.Stderr = &stderr
+		out, err := c.Output()
+		if want := "700 700 600 600 600 600 "; err != nil || string(out) != want {
+			t.Errorf("umask %s: modes %q, %v: %s, want %q", mask, out, err, stderr.String(), want)
+		}
+	}
+	// One that was left open to others is closed.
+	path := filepath.Join(t.TempDir(), "db")
+	openTest(t, Options{Path: path}).Close()
+	if err := os.Chmod(path, 0o664); err != nil {
+		t.Fatal(err)
+	}
+	openTest(t, Options{Path: path})
+	if fi, err := os.Stat(path); err != nil || fi.Mode().Perm() != 0o600 {
+		t.Errorf("mode of an opened file = %v, %v", fi.Mode(), err)
+	}
+}
+
+// childLocked makes a store that may not be written, and opens it.
+func childLocked(path, arg string) error {
+	ctx := context.Background()
+	s, err := Open(ctx, Options{Path: path})
+	if err != nil {
+		return err
+	}
+	if err := s.Close(); err != nil {
+		return err
+	}
+	if arg == "file" {
+		err = os.Chmod(path, 0o400)
+	} else {
+		err = os.Chmod(filepath.Dir(path), 0o500)
+	}
+	if err != nil {
+		return err
+	}
+	defer os.Chmod(filepath.Dir(path), 0o700)
+	for _, recover := range []bool{false, true} {
+		if s, err = Open(ctx, Options{Path: path, Recover: recover}); s != nil || !errors.Is(err, ErrNotWritable) || !Temporary(err) {
+			return fmt.Errorf("open: %v, want %v", err, ErrNotWritable)
+		}
+	}
+	return nil
+}
+
+func TestNotWritable(t *testing.T) {
+	dir, program, drop := private(t)
+	for _, what := range []string{"file", "directory"} {
+		c := child(t, program, "locked", filepath.Join(dir, what, "db"), what)
+		c.SysProcAttr = drop
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("read-only %s: %v: %s", what, err, out)
+		}
+	}
+}
