@@ -39,7 +39,7 @@ type stat struct {
 func parseStat(line []byte) (stat, error) {
 	var s stat
 	open, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
-	if open < 2 || end < open || len(line) < end+3 {
+	if open < 2 || line[open-1] != ' ' || end < open || len(line) < end+3 {
 		return s, errStat
 	}
 	pid, err := strconv.Atoi(string(line[:open-1]))
@@ -63,7 +63,7 @@ func parseStat(line []byte) (stat, error) {
 		}
 		f[n], rest = rest[:i], rest[i:]
 	}
-	if n < 23 || len(f[3]) != 1 {
+	if n < 23 || len(f[3]) != 1 || f[3][0] < 'A' || f[3][0] > 'z' {
 		return s, errStat
 	}
 	s.state = f[3][0]

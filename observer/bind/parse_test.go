@@ -45,7 +45,8 @@ func TestParseStat(t *testing.T) {
 		"x (a) R 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 77", "0 (a) R 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 77",
 		"1 (a) RR 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 77", "1 (a) R x 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 77",
 		"1 (a) R 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 -77", "1 )a( R 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 77",
-		strings.Repeat("(", 3000),
+		strings.Repeat("(", 3000), "10()\x00 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 00",
+		"1 (a) \x00 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 77",
 	} {
 		if got, err := parseStat([]byte(bad)); !errors.Is(err, errStat) {
 			t.Errorf("parseStat(%.40q) = %+v, %v", bad, got, err)
