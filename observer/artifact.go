@@ -16,9 +16,10 @@ type artifact struct {
 	// base is where observation would begin at the tail: the file's size when
 	// it was first seen, or when a binding was refused.
 	base int64
-	// refused is set once a binding was refused while bytes were there: then
-	// observation begins at base, also of an artifact that is new.
-	refused bool
+	// refused is the last binding of this artifact that was refused; rank 0
+	// when there was none. A binding by no stronger evidence begins where the
+	// artifact ended then, also in an artifact that is new.
+	refused refusal
 	// appeared is when it came up under observation; zero when the first
 	// sweep of its root found it.
 	appeared time.Time
@@ -38,8 +39,10 @@ type artifact struct {
 	changed time.Time     // when new records came last
 	backoff time.Duration // after an I/O error
 	errText string        // last I/O error, so that it is logged once
-	asked   time.Duration // how long probes for this unbound artifact are put off
-	askAt   time.Time
+	// refreshes counts the jobs so far: the work-count tests read it.
+	refreshes int
+	asked     time.Duration // how long probes for this unbound artifact are put off
+	askAt     time.Time
 }
 
 // claimer finds the provider whose artifact a path is.

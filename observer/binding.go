@@ -113,6 +113,7 @@ func (o *Observer) release(art *artifact) {
 		art.base = art.reader.file.Offset()
 	}
 	art.agent, art.reader, art.closing = nil, nil, false
+	art.refused = refusal{}
 	art.settle, art.due = time.Time{}, time.Time{}
 	delete(o.live, art)
 	if a.art == art {

@@ -64,9 +64,9 @@ func (o *Observer) onProbe(p probed) {
 	}
 	o.last = p
 	o.adoptRoots(p)
-	for path, size := range p.sizes {
+	for path, r := range p.refused {
 		if a := o.artifacts[path]; a != nil && a.agent == nil {
-			a.base, a.refused = size, true
+			a.refused = r
 		}
 	}
 	for id, a := range o.byProcess {

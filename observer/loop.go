@@ -345,13 +345,13 @@ func (o *Observer) noteWatchMode() {
 	if mode == o.watchMode {
 		return
 	}
-	was := o.watchMode
 	o.watchMode = mode
+	defer func() { o.degraded = h.Unwatched > 0 }()
 	switch {
 	case h.Unwatched > 0:
 		o.opt.Log.Warn().Str("mode", mode).Str("reason", h.Reason).Int("unwatched", h.Unwatched).
 			Dur("sweep", o.opt.SweepDegraded).Msg("some directories cannot be watched and are swept instead")
-	case was != "":
+	case o.degraded:
 		o.opt.Log.Info().Str("mode", mode).Int("watches", h.Watches).Msg("watching works again")
 	}
 	o.sweepAt = time.Now().Add(o.sweepEvery())

@@ -48,6 +48,7 @@ type Observer struct {
 	failures  map[string]uint64       // observer failures by provider
 	last      probed                  // newest answer of the prober
 	watchMode string
+	degraded  bool // some directories are not watched, and the log says so
 
 	sweeping, sweepAgain bool
 	probing, probeAgain  bool

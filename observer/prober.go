@@ -38,7 +38,7 @@ type probed struct {
 	listings []mux.Listing
 	muxErr   error
 	roots    map[string][]providers.Root // by provider, from the processes' own environments
-	sizes    map[string]int64            // of artifacts whose binding was refused
+	refused  map[string]refusal          // artifacts whose binding was refused
 	errs     []error                     // what could not be looked at
 	err      error                       // the processes could not be listed: nothing is known
 }
@@ -94,7 +94,7 @@ func (p *prober) list(ctx context.Context) {
 }
 
 func (p *prober) probe(ctx context.Context, q probe) probed {
-	out := probed{at: time.Now(), matches: map[process]bind.Match{}, roots: map[string][]providers.Root{}, sizes: map[string]int64{}}
+	out := probed{at: time.Now(), matches: map[process]bind.Match{}, roots: map[string][]providers.Root{}, refused: map[string]refusal{}}
 	procs, err := p.scanner.Scan(ctx)
 	if err != nil {
 		out.err = fmt.Errorf("list processes: %w", err)
@@ -197,17 +197,32 @@ func (p *prober) decide(ctx context.Context, pv providers.Provider, b providers.
 	}
 }
 
+// refusal is a binding that was refused: how long the artifact was, and the
+// strongest evidence that could not decide.
+type refusal struct {
+	size int64
+	rank providers.Rank
+}
+
 // measure notes how long the artifacts of a refused binding are: what was
-// written while nobody could be named is nobody's.
+// written while nobody could be named is nobody's, unless stronger evidence
+// proves the owner later.
 func (p *prober) measure(m bind.Match, known []providers.Session, out *probed) {
 	for _, row := range m.Rows {
 		for _, s := range known {
 			if s.ID != row.Evidence.Session || s.Path == "" || row.Evidence.Refused != "" {
 				continue
 			}
-			if info, err := tail.Stat(s.Path); err == nil {
-				out.sizes[s.Path] = info.Size
+			r, ok := out.refused[s.Path]
+			if !ok {
+				info, err := tail.Stat(s.Path)
+				if err != nil {
+					continue
+				}
+				r = refusal{info.Size, row.Evidence.Rank}
 			}
+			r.rank = min(r.rank, row.Evidence.Rank)
+			out.refused[s.Path] = r
 		}
 	}
 }

@@ -42,7 +42,7 @@ type attachment struct {
 	source    *store.Source // restart point of the same agent, nil when there is none
 	base      int64
 	appeared  time.Time
-	refused   bool
+	refused   bool // by evidence as strong as what binds now
 	process   time.Time // start of the process
 	available time.Time // first durable available of this incarnation
 	began     time.Time // when this daemon began to watch
@@ -77,6 +77,7 @@ func (o *Observer) dispatch(a *artifact, what task, now time.Time) {
 	a.busy, a.dirty, a.more = true, false, false
 	a.due = time.Time{}
 	a.last = now
+	a.refreshes++
 	j := &job{art: a, task: what, id: a.id, reader: a.reader}
 	if a.reader == nil {
 		j.attach = o.attachment(a)
@@ -87,8 +88,11 @@ func (o *Observer) dispatch(a *artifact, what task, now time.Time) {
 func (o *Observer) attachment(a *artifact) *attachment {
 	t := &attachment{
 		artifact: a.Artifact, provider: a.provider,
-		base: a.base, appeared: a.appeared, refused: a.refused,
+		base: a.base, appeared: a.appeared,
 		process: a.agent.owner.Process.Started, available: a.agent.row.Since, began: o.began,
+	}
+	if r := a.refused; r.rank > 0 && a.agent.match.Rank >= r.rank {
+		t.base, t.refused = r.size, true
 	}
 	if src, ok := o.sources[a.Path]; ok && src.Agent == a.agent.row.ID {
 		t.source = &src

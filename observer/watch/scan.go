@@ -14,13 +14,14 @@ import (
 const fresh = time.Second
 
 // compare brings the watches in line with the roots and what lies below them.
-func (t *tree) compare(roots []Root) {
+func (t *tree) compare(roots []Root, lost bool) {
 	t.begin()
 	clear(t.cold)
 	clear(t.state)
-	// First what no root covers any more, so that it uses up no budget.
+	// First what no root covers any more, so that it uses up no budget; and
+	// everything when the end of a directory may have been among lost events.
 	for _, n := range t.all() {
-		if _, ok := t.covered(n.path, roots); !ok {
+		if _, ok := t.covered(n.path, roots); !ok || lost {
 			t.drop(n)
 		}
 	}
@@ -39,16 +40,7 @@ func (t *tree) compare(roots []Root) {
 // have come, gone, or been replaced. What it holds is reported.
 func (t *tree) resync(dir string, roots []Root) {
 	t.begin()
-	for _, n := range t.all() {
-		if n.path == dir || under(n.path, dir) {
-			t.drop(n)
-		}
-	}
-	for path := range t.cold {
-		if path == dir || under(path, dir) {
-			delete(t.cold, path)
-		}
-	}
+	t.forget(dir)
 	leads := false
 	for _, r := range roots {
 		if r.Dir == dir || under(r.Dir, dir) {
@@ -73,6 +65,22 @@ func (t *tree) resync(dir string, roots []Root) {
 	}
 }
 
+// forget drops what is known of dir and of all below it. An inode number alone
+// does not tell a directory from the one that had it before, so where something
+// has happened no watch is taken for alive.
+func (t *tree) forget(dir string) {
+	for _, n := range t.all() {
+		if n.path == dir || under(n.path, dir) {
+			t.drop(n)
+		}
+	}
+	for path := range t.cold {
+		if path == dir || under(path, dir) {
+			delete(t.cold, path)
+		}
+	}
+}
+
 // begin starts a pass.
 func (t *tree) begin() {
 	t.pass++
@@ -82,10 +90,15 @@ func (t *tree) begin() {
 
 // root scans one root, or notes that it is missing.
 func (t *tree) root(r Root, report bool) {
-	t.state[r.Dir] = dirID(r.Dir)
-	if t.state[r.Dir] != (inode{}) {
+	id := dirID(r.Dir)
+	if id != (inode{}) {
 		t.scan(r.Dir, r.Depth, 0, true, report)
+		n := t.byID[id]
+		if t.cold[r.Dir] == "" && (n == nil || dirID(n.path) != id) {
+			id = inode{} // it went away meanwhile
+		}
 	}
+	t.state[r.Dir] = id
 }
 
 // scan watches dir and the directories below it: each first, then its content,
@@ -185,33 +198,41 @@ func (t *tree) add(dir string, id inode, left int, hot int64, root bool) string 
 			return noBudget
 		}
 	}
-	err := t.src.Add(dir)
+	n := &node{path: dir, id: id, left: left, root: root, hot: hot, pass: t.pass, index: -1}
+	err := t.set(n)
 	if limited(err) {
 		t.full = true
 		if !t.evict(hot, root) {
 			return noWatches
 		}
-		err = t.src.Add(dir)
+		err = t.set(n)
 	}
 	switch {
 	case err == nil:
+		t.added = true
+		if !root && left >= 0 {
+			heap.Push(&t.heap, n)
+		}
+		return ""
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return "" // gone already
 	case limited(err):
 		return noWatches
-	default:
-		return denied
 	}
-	n := &node{path: dir, id: id, left: left, root: root, hot: hot, pass: t.pass, index: -1}
+	return denied
+}
+
+// set makes the directory known and then watched: its end may be the first event.
+func (t *tree) set(n *node) error {
 	t.w.mu.Lock()
-	t.w.nodes[dir] = n
+	t.w.nodes[n.path] = n
 	t.w.mu.Unlock()
-	t.byID[id] = n
-	t.added = true
-	if !root && left >= 0 {
-		heap.Push(&t.heap, n)
+	t.byID[n.id] = n
+	err := t.src.Add(n.path)
+	if err != nil {
+		t.drop(n)
 	}
-	return ""
+	return err
 }
 
 // limited says whether the system has no more watches to give.
@@ -289,15 +310,26 @@ func (t *tree) anchor(roots []Root) {
 				break
 			}
 			dir := above(r.Dir)
-			if id := dirID(dir); t.byID[id] == nil {
+			id := dirID(dir)
+			n := t.byID[id]
+			if n != nil && dirID(n.path) != id {
+				t.drop(n) // its directory is gone, and the inode has come back
+				n = nil
+			}
+			if n == nil {
 				t.add(dir, id, -1, 0, true)
 			}
 			if dirID(r.Dir) != (inode{}) {
+				// What is known of it, or was seen in this pass, was before.
+				t.begin()
+				t.forget(r.Dir)
 				t.root(r, true)
-			} else if above(r.Dir) == dir {
-				want[dir] = true
+			} else if above(r.Dir) == dir && t.byID[id] != nil {
 				break
 			}
+		}
+		if t.state[r.Dir] == (inode{}) {
+			want[above(r.Dir)] = true
 		}
 	}
 	for _, n := range t.all() {

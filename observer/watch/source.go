@@ -63,14 +63,13 @@ func (w *Watcher) trouble(err error) {
 	case errors.Is(err, fsnotify.ErrEventOverflow):
 		w.mu.Lock()
 		w.health.Overflows++
-		w.rescan = true // directories may have come unseen
+		w.rescan, w.missed = true, true // the Sweep comes when it is done
 		w.mu.Unlock()
 	default:
 		w.mu.Lock()
-		w.broken = true
+		w.broken, w.rescan = true, true
 		w.mu.Unlock()
 	}
-	w.lose()
 	flag(w.wake)
 }
 
@@ -129,7 +128,7 @@ func (w *Watcher) resync(dir string) {
 	case n < w.opt.MaxDirty:
 		w.changed = append(w.changed, dir)
 	default:
-		w.rescan = true
+		w.rescan, w.missed = true, true
 	}
 	w.mu.Unlock()
 	flag(w.wake)

@@ -61,16 +61,16 @@ const (
 func (t *tree) settle() time.Duration {
 	w, now := t.w, time.Now()
 	w.mu.Lock()
-	roots, rescan, asked, broken, changed := w.roots, w.rescan, w.asked, w.broken, w.changed
-	w.rescan, w.asked, w.broken, w.changed = false, false, false, nil
+	roots, rescan, asked, broken, missed, changed := w.roots, w.rescan, w.asked, w.broken, w.missed, w.changed
+	w.rescan, w.asked, w.broken, w.missed, w.changed = false, false, false, false, nil
 	w.mu.Unlock()
 
 	if w.opt.ForcePolling {
+		t.failed = forced
+		t.report(roots)
 		if rescan {
 			w.lose()
 		}
-		t.failed = forced
-		t.report(roots)
 		return 0
 	}
 	if broken {
@@ -85,20 +85,18 @@ func (t *tree) settle() time.Duration {
 			rescan = true
 		} else {
 			t.later(now)
-			if rescan {
-				w.lose() // there is nothing to wait for
-			}
 		}
 	}
+	sweep := rescan // without a source there are no watches to wait for
 	if t.src != nil {
 		whole := true
 		switch {
 		case rescan || due:
 			t.full = false
-			t.compare(roots)
+			t.compare(roots, missed)
 		case (asked || look) && !t.same(roots):
 			rescan = true
-			t.compare(roots)
+			t.compare(roots, false)
 		default:
 			whole = false
 			for _, dir := range changed {
@@ -106,11 +104,12 @@ func (t *tree) settle() time.Duration {
 			}
 		}
 		// What a whole scan found was not reported path by path.
-		if whole && len(roots) > 0 && (rescan || t.added || len(changed) > 0) {
-			w.lose()
-		}
+		sweep = whole && len(roots) > 0 && (rescan || t.added || len(changed) > 0)
 	}
 	t.report(roots)
+	if sweep {
+		w.lose()
+	}
 	return t.next(now, due)
 }
 
