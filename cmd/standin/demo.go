@@ -130,28 +130,43 @@ func (d *demo) startDaemon(ctx context.Context) (*daemonProcess, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for readiness: %w", err)
 	}
-	defer notify.Close()
 	cmd := exec.Command(d.steno, "serve", "--follow", "--log-level", "warn")
 	cmd.Env = append(append([]string{}, d.env...), "NOTIFY_SOCKET="+addr.Name)
 	cmd.Stdout, cmd.Stderr = d.out, d.errw
 	if err := cmd.Start(); err != nil {
+		notify.Close()
 		return nil, fmt.Errorf("start daemon: %w", err)
 	}
 	daemon := &daemonProcess{cmd.Process, make(chan error, 1)}
 	go func() { // joined in stop
-		daemon.exited <- cmd.Wait()
-		notify.Close() // nobody will say that it is ready
+		err := cmd.Wait()
+		notify.Close() // nobody says anything any more
+		daemon.exited <- err
 	}()
-	defer context.AfterFunc(ctx, func() { notify.Close() })()
-	for buf := make([]byte, 4096); ; {
-		n, err := notify.Read(buf)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("wait for daemon: %w", err), daemon.stop())
+	ready := make(chan bool, 1)
+	go func() { // ends when notify is closed
+		defer close(ready)
+		for buf := make([]byte, 4096); ; {
+			n, err := notify.Read(buf)
+			if err != nil {
+				return
+			}
+			if strings.Contains(string(buf[:n]), "READY=1") {
+				select {
+				case ready <- true:
+				default: // said twice
+				}
+			}
 		}
-		if strings.Contains(string(buf[:n]), "READY=1") {
+	}()
+	select {
+	case ok := <-ready:
+		if ok {
 			return daemon, nil
 		}
+	case <-ctx.Done():
 	}
+	return nil, errors.Join(errors.New("the daemon did not become ready"), daemon.stop())
 }
 
 func (p *daemonProcess) stop() error {
@@ -183,7 +198,7 @@ func (d *demo) show(ctx context.Context) error {
 	for i, name := range demoHarnesses {
 		go func() { played <- d.play(ctx, name, i) }() // joined below
 	}
-	seen, err := watchPages(pages, len(demoHarnesses))
+	seen, err := watchPages(pages, len(demoHarnesses), func(id string) bool { return d.ours(ctx, id) })
 	if err != nil {
 		cancel()
 	}
@@ -223,10 +238,35 @@ func (d *demo) play(ctx context.Context, name string, i int) error {
 	return nil
 }
 
-// watchPages reads pages of events until n agents have come, finished a turn
-// and gone. It checks what it says afterwards: no event id is seen twice.
-func watchPages(pages io.Reader, n int) (int, error) {
-	type progress struct{ came, final, gone bool }
+// ours says whether an agent is one of the stand-ins: this user may have others.
+func (d *demo) ours(ctx context.Context, id string) bool {
+	cmd := exec.CommandContext(ctx, d.steno, "agent", "list", "--format", "json")
+	cmd.Env = d.env
+	out, err := cmd.Output()
+	if err != nil {
+		return false
+	}
+	var agents []struct {
+		Metadata struct {
+			AgentID     string `json:"agent_id"`
+			DeclaredCWD string `json:"declared_cwd"`
+		} `json:"metadata"`
+	}
+	if json.Unmarshal(out, &agents) != nil {
+		return false
+	}
+	for _, a := range agents {
+		if a.Metadata.AgentID == id {
+			return strings.HasPrefix(a.Metadata.DeclaredCWD, d.dir)
+		}
+	}
+	return false
+}
+
+// watchPages reads pages of events until n of our agents have come, finished a
+// turn and gone. It checks what is said afterwards: no event id is seen twice.
+func watchPages(pages io.Reader, n int, ours func(id string) bool) (int, error) {
+	type progress struct{ ours, came, final, gone bool }
 	agents := map[string]*progress{}
 	ids := map[string]bool{}
 	scan := bufio.NewScanner(pages)
@@ -250,7 +290,7 @@ func watchPages(pages io.Reader, n int) (int, error) {
 			ids[e.EventID] = true
 			a := agents[e.AgentID]
 			if a == nil {
-				a = &progress{}
+				a = &progress{ours: ours(e.AgentID)}
 				agents[e.AgentID] = a
 			}
 			switch {
@@ -264,7 +304,7 @@ func watchPages(pages io.Reader, n int) (int, error) {
 		}
 		done := 0
 		for _, a := range agents {
-			if a.came && a.final && a.gone {
+			if a.ours && a.came && a.final && a.gone {
 				done++
 			}
 		}

@@ -279,6 +279,10 @@ func (d *doctor) programs(ctx context.Context, status *wire.Status) {
 			d.add(p.ID()+" processes", pass, "", "%d, all bound to their sessions", s.Processes)
 		}
 		for _, u := range s.Unbound {
+			if u.PaneID == 0 { // it owns no pane, so no session is expected
+				d.add(p.ID()+" processes", pass, "", "pid %d owns no pane: %s", u.PID, u.Reason)
+				continue
+			}
 			d.add(p.ID()+" processes", warn, fmt.Sprintf("steno explain %d says what was looked at", u.PaneID),
 				"pid %d in pane %d has no session: %s", u.PID, u.PaneID, u.Reason)
 		}

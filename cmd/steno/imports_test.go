@@ -55,7 +55,7 @@ var importRules = map[string]rule{
 }
 
 // testOnly may be imported by tests everywhere.
-var testOnly = []string{"github.com/rogpeppe/go-internal"}
+var testOnly = []string{"github.com/rogpeppe/go-internal", sqliteModule}
 
 // TestImports parses the files instead of asking the go command, whose answer
 // the test cache does not know to be out of date.

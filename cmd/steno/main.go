@@ -36,7 +36,7 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// The first signal drains; from then on the default holds, and a second
 	// one ends the program at once.
 	context.AfterFunc(ctx, stop)

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"net"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+)
+
+func itoa(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// waitFor polls a condition that nothing announces.
+func waitFor(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(patience); !done(); {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("%s did not appear in %s", what, patience)
+		}
+	}
+}
+
+// listenUnix makes a listening socket the way a service manager does and gives
+// its descriptor.
+func listenUnix(t *testing.T, path string) *os.File {
+	t.Helper()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	f, err := l.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	t.Cleanup(func() { f.Close() })
+	return f
+}
