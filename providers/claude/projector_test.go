@@ -87,22 +87,38 @@ func TestEveryOrderOfTheFirstBatch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all := providertest.Split(data)
+			file := providertest.Split(data)
 			var recs []providers.Record
 			for _, i := range tt.recs {
-				recs = append(recs, all[i])
+				recs = append(recs, file[i])
 			}
 			want := play(recs)
 			if len(want) < 3 {
 				t.Fatalf("%d drafts in logical order", len(want))
 			}
+			orders, all := map[string]bool{}, 1
+			for n := range recs {
+				all *= n + 1
+			}
 			permute(recs, len(recs), func() {
+				orders[order(recs)] = true
 				if got := play(recs); !reflect.DeepEqual(got, want) {
 					t.Fatalf("another order gives\n%s\nwant\n%s", lines(got), lines(want))
 				}
 			})
+			if len(orders) != all {
+				t.Errorf("%d orders were tried, want %d", len(orders), all)
+			}
 		})
 	}
+}
+
+func order(recs []providers.Record) string {
+	var b strings.Builder
+	for _, r := range recs {
+		fmt.Fprint(&b, r.Start, " ")
+	}
+	return b.String()
 }
 
 func play(recs []providers.Record) []providers.Draft {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -256,23 +255,36 @@ func isOutput(text string) bool {
 	return false
 }
 
-// pasted is the wrapper that the program puts around a long paste (2.1.332:
-// five lines or some 2,000 characters).
-var pasted = regexp.MustCompile(`\A<pasted_content id="([^"<>]*)">([\s\S]*)</pasted_content(?: id="([^"<>]*)")?>\z`)
-
 // inputHash is the hash by which a prompt is recognised: of the trimmed text,
 // without a wrapper that holds all of it. "" for a prompt without text.
 func inputHash(text string) string {
-	if strings.HasPrefix(text, "<pasted_content ") && strings.Count(text, "<pasted_content ") == 1 {
-		if m := pasted.FindStringSubmatch(text); m != nil && (m[3] == "" || m[3] == m[1]) {
-			text = strings.TrimSpace(m[2])
-		}
-	}
+	text = unwrap(text)
 	if text == "" {
 		return ""
 	}
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
+}
+
+// unwrap removes what the program puts around a long paste (2.1.332: five lines
+// or some 2,000 characters), if it is around all of the text.
+func unwrap(text string) string {
+	rest, ok := strings.CutPrefix(text, `<pasted_content id="`)
+	if !ok {
+		return text
+	}
+	name, rest, ok := strings.Cut(rest, `">`)
+	if !ok {
+		return text
+	}
+	body, ok := strings.CutSuffix(rest, `</pasted_content id="`+name+`">`)
+	if !ok {
+		body, ok = strings.CutSuffix(rest, `</pasted_content>`)
+	}
+	if !ok || strings.Contains(body, "<pasted_content ") {
+		return text
+	}
+	return strings.TrimSpace(body)
 }
 
 func (rec *record) readAssistant(w *raw) {

@@ -78,8 +78,9 @@ func (p *projector) joins(rec record) bool {
 	return t != nil && t.Phase == open && t.Notice && !t.Answered && t.Prompt != "" && t.Prompt == rec.promptID
 }
 
-// begin makes a turn the newest one. The open one is over if the new prompt
-// stands in its place (rec is nil for a turn that is begun by its answer).
+// begin makes a turn the newest one, because of rec: its prompt, or the first
+// answer to its echo. The open turn is over if the new one stands in its
+// place: it was taken back before any output, and leaves no other record.
 func (p *projector) begin(t *turn, rec record) {
 	if old := p.turn(p.Current); old != nil && old.Phase == open && old != t && old.Parent == t.Parent {
 		old.Phase = closed
