@@ -5,11 +5,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"modernc.org/sqlite" // read-only; see the package comment for why
@@ -30,8 +33,11 @@ var (
 	threadBody = regexp.MustCompile(`^app_server\.request\{[^}]*rpc\.method="thread/(?:start|resume|fork)"[^}]*app_server\.connection_id=(\d{1,18})[ }]`)
 )
 
-// sqliteBusy is SQLITE_BUSY; its extended codes have it in their low byte.
-const sqliteBusy = 5
+// Primary result codes of SQLite; extended ones have them in their low byte.
+const (
+	sqliteBusy      = 5
+	sqliteInterrupt = 9 // our own time limit, noticed by SQLite before the context
+)
 
 // withLog opens <home>/logs_2.sqlite for one look. It says false when there is
 // nothing to be learned: no log, no program that has it open, or a log of
@@ -65,7 +71,7 @@ func withLog(ctx context.Context, home string, look func(context.Context, *sql.D
 		return true, nil
 	case ctx.Err() != nil:
 		return false, fmt.Errorf("codex: read the program's log: %w", ctx.Err())
-	case short.Err() != nil:
+	case short.Err() != nil, errors.As(err, &coded) && coded.Code()&0xff == sqliteInterrupt:
 		return false, fmt.Errorf("codex: read the program's log: not done within %v", logTimeout)
 	case errors.As(err, &coded) && coded.Code()&0xff == sqliteBusy:
 		return false, errors.New("codex: read the program's log: it is busy")
@@ -115,35 +121,41 @@ func logEvidence(ctx context.Context, home string, p providers.Process, known []
 			}
 			return nil
 		}
-		return threads(ctx, db, daemon, daemon, at, func(l logged, c string) bool {
-			if c != conn {
-				return true
-			}
-			for _, s := range known {
-				if s.ID == l.thread && s.Internal == "" {
-					ev = append(ev, providers.Evidence{Rank: providers.Young, Session: s.ID, Path: s.Path, Source: fromLog, At: l.at})
-					return false
-				}
-			}
-			return true
-		})
+		l, err := newestThread(ctx, db, userThreads(known), at, func(process, c string) bool { return process == daemon && c == conn })
+		if err != nil || l.thread == "" {
+			return err
+		}
+		e := providers.Evidence{Rank: providers.Young, Session: l.thread, Source: fromLog, At: l.at}
+		refine(&e, known)
+		ev = append(ev, e)
+		return nil
 	})
 	return ev, err
 }
 
+// userThreads are the known threads that can own a pane, the youngest first.
+func userThreads(known []providers.Session) []string {
+	var ids []string
+	for _, s := range known {
+		if s.Internal == "" {
+			ids = append(ids, s.ID)
+		}
+	}
+	slices.Sort(ids)
+	slices.Reverse(ids)
+	return ids
+}
+
 // newestOpen is the thread among ids that an embedded process last started,
-// resumed or forked, "" when its log does not tell.
-func newestOpen(ctx context.Context, home string, p providers.Process, ids map[string]bool) (id string, at time.Time, err error) {
-	from, to := processRange(p.PID)
+// resumed or forked, empty when its log does not tell.
+func newestOpen(ctx context.Context, home string, p providers.Process, ids map[string]bool) (l logged, err error) {
+	prefix, _ := processRange(p.PID)
 	_, err = withLog(ctx, home, func(ctx context.Context, db *sql.DB) error {
-		return threads(ctx, db, from, to, time.Unix(since(p), 0), func(l logged, _ string) bool {
-			if ids[l.thread] {
-				id, at = l.thread, l.at
-			}
-			return id == ""
-		})
+		l, err = newestThread(ctx, db, slices.Sorted(maps.Keys(ids)), time.Unix(since(p), 0),
+			func(process, _ string) bool { return strings.HasPrefix(process, prefix) })
+		return err
 	})
-	return id, at, err
+	return l, err
 }
 
 // connectedAt is when the process last said that it is connected.
@@ -218,29 +230,50 @@ func connection(ctx context.Context, db *sql.DB, at time.Time) (daemon, conn str
 	return daemon, conn, n, rows.Err()
 }
 
-// threads walks the rows that name a thread and the connection that asked for
-// it, newest first, until f says false. from and to bound process_uuid; equal
-// ones name one process.
-func threads(ctx context.Context, db *sql.DB, from, to string, after time.Time, f func(l logged, conn string) bool) error {
-	rows, err := db.QueryContext(ctx, `SELECT thread_id, ts, ts_nanos, substr(feedback_log_body, 1, 600) FROM logs
-		WHERE thread_id IS NOT NULL AND (process_uuid = ? OR process_uuid >= ? AND process_uuid < ?) AND ts >= ?
-		AND feedback_log_body LIKE 'app_server.request{%rpc.method="thread/%'
-		ORDER BY ts DESC, ts_nanos DESC, id DESC`, from, from, to, after.Unix())
+// threadsAsked bounds the threads that are looked up in one look, newest first.
+const threadsAsked = 512
+
+// newestThread is the thread among ids that was started, resumed or forked
+// last, by a process and connection that match accepts. It asks for each
+// thread through the log's index of threads: one that was not used since costs
+// a seek, and of one that was, the program keeps 1000 rows.
+func newestThread(ctx context.Context, db *sql.DB, ids []string, after time.Time, match func(process, conn string) bool) (best logged, err error) {
+	stmt, err := db.PrepareContext(ctx, `SELECT ts, ts_nanos, process_uuid, substr(feedback_log_body, 1, 600) FROM logs
+		WHERE thread_id = ? AND ts >= ? AND feedback_log_body LIKE 'app_server.request{%rpc.method="thread/%'
+		ORDER BY ts DESC, ts_nanos DESC, id DESC LIMIT 64`)
 	if err != nil {
-		return err
+		return logged{}, err
+	}
+	defer stmt.Close()
+	for _, id := range ids[:min(len(ids), threadsAsked)] {
+		at, err := newestRow(ctx, stmt, id, after, match)
+		if err != nil {
+			return logged{}, err
+		}
+		if at.After(best.at) {
+			best = logged{id, at}
+		}
+	}
+	return best, nil
+}
+
+// newestRow is when a thread was last asked for, zero when it was not.
+func newestRow(ctx context.Context, stmt *sql.Stmt, id string, after time.Time, match func(process, conn string) bool) (time.Time, error) {
+	rows, err := stmt.QueryContext(ctx, id, after.Unix())
+	if err != nil {
+		return time.Time{}, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var l logged
 		var sec, nanos int64
+		var process sql.NullString
 		var body string
-		if err := rows.Scan(&l.thread, &sec, &nanos, &body); err != nil {
-			return err
+		if err := rows.Scan(&sec, &nanos, &process, &body); err != nil {
+			return time.Time{}, err
 		}
-		l.at = time.Unix(sec, nanos).UTC()
-		if m := threadBody.FindStringSubmatch(body); m != nil && !f(l, m[1]) {
-			return nil
+		if m := threadBody.FindStringSubmatch(body); m != nil && match(process.String, m[1]) {
+			return time.Unix(sec, nanos).UTC(), nil
 		}
 	}
-	return rows.Err()
+	return time.Time{}, rows.Err()
 }

@@ -3,7 +3,6 @@ package codex
 import (
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"time"
 
 	"steno/providers"
@@ -294,96 +293,6 @@ func (p *projector) candidate(f *fact) {
 	}
 }
 
-func (p *projector) message(f *fact) {
-	t := p.turnOf(f)
-	if f.source == responseSource {
-		if p.s.Source == itemSource || p.s.Source == eventSource {
-			return // the twin of an item or event
-		}
-		if t != "" && (p.phase(t) == held || p.s.Bare && t == p.s.Cur) {
-			return // the summary of a compaction: an answer comes after its prompt
-		}
-	}
-	if f.sum == 0 {
-		if t != "" {
-			p.enter(t, f)
-		}
-		return
-	}
-	if t != "" && !p.enter(t, f) {
-		return
-	}
-	key, twin := p.twin(t, f)
-	p.s.Source = f.source
-	if twin {
-		return
-	}
-	if t == "" {
-		p.unnamed(f, "assistant message")
-		return
-	}
-	p.emit(providers.Draft{Key: key, Kind: providers.AssistantMessage, Turn: t, At: f.at, Text: f.text})
-	p.keep(t, f.text)
-}
-
-// keep remembers the last text of a turn for an end that does not repeat it.
-func (p *projector) keep(t, s string) {
-	p.s.LastTurn, p.s.Last, p.long = t, nil, ""
-	if len(s) <= textKept {
-		p.s.Last = []byte(s)
-	} else if p.s.Review {
-		p.long = s
-	}
-}
-
-// twin says whether a message was given before from another source (or the
-// record is there twice), and else its key, and remembers it. Ids decide where
-// both have one; else the same text next to it in the same turn.
-func (p *projector) twin(t string, f *fact) (key string, is bool) {
-	now := seen{Turn: t, Sum: hex64(f.sum), Source: f.source}
-	key = fmt.Sprintf("msg/%s/%d", t, f.start)
-	if f.id != "" {
-		h := fnv.New64a()
-		h.Write([]byte(f.id))
-		now.ID = hex64(h.Sum64())
-		key = "msg/" + t + "/" + f.id
-		for _, s := range p.s.Seen {
-			if s.Turn != t || s.ID != now.ID {
-				continue
-			}
-			if s.Source != now.Source || s.Sum == now.Sum {
-				return "", true
-			}
-			// A server that gives each of its messages the same id.
-			key = fmt.Sprintf("msg/%s/%s/%d", t, f.id, f.start)
-		}
-	}
-	if n := len(p.s.Seen); n > 0 {
-		s := &p.s.Seen[n-1]
-		if s.Turn == t && s.Sum == now.Sum && s.Source != now.Source && !s.Twin && (s.ID == "" || now.ID == "") {
-			s.Twin = true
-			if s.ID == "" {
-				s.ID = now.ID
-			}
-			return "", true
-		}
-	}
-	if len(p.s.Seen) == seenKept {
-		p.s.Seen = append(p.s.Seen[:0], p.s.Seen[1:]...)
-	}
-	p.s.Seen = append(p.s.Seen, now)
-	return key, false
-}
-
-func (p *projector) given(t string, sum uint64) bool {
-	for _, s := range p.s.Seen {
-		if s.Turn == t && s.Sum == hex64(sum) {
-			return true
-		}
-	}
-	return false
-}
-
 func (p *projector) plan(f *fact) {
 	t := p.turnOf(f)
 	if t == "" {
@@ -454,62 +363,3 @@ func (p *projector) unnamed(f *fact, what string) {
 		Detail: fmt.Sprintf("%s record at byte %d (%s) names no turn", ID, f.start, what),
 	})
 }
-
-func (p *projector) phase(id string) phase {
-	for i := range p.s.Turns {
-		if p.s.Turns[i].ID == id {
-			return p.s.Turns[i].Phase
-		}
-	}
-	return ""
-}
-
-func (p *projector) setPhase(id string, ph phase) {
-	for i := range p.s.Turns {
-		if p.s.Turns[i].ID == id {
-			p.s.Turns[i].Phase = ph
-		}
-	}
-}
-
-func (p *projector) push(id string, ph phase) {
-	if p.phase(id) != "" {
-		return
-	}
-	if len(p.s.Turns) == turnsKept {
-		p.s.Turns = append(p.s.Turns[:0], p.s.Turns[1:]...)
-	}
-	p.s.Turns = append(p.s.Turns, turn{id, ph})
-}
-
-// newerOpen says whether a turn that started after t is open.
-func (p *projector) newerOpen(t string) bool {
-	after := p.phase(t) == "" // not remembered: everything is newer
-	for _, o := range p.s.Turns {
-		if after && (o.Phase == open || o.Phase == held) {
-			return true
-		}
-		after = after || o.ID == t
-	}
-	return false
-}
-
-// late says whether a turn that is not remembered is older than one that is:
-// it was over, or given up, long ago.
-func (p *projector) late(id string) bool {
-	for _, o := range p.s.Turns {
-		if younger(o.ID, id) {
-			return true
-		}
-	}
-	return false
-}
-
-// older says whether a turn is older than the thread of this file.
-func (p *projector) older(id string) bool { return younger(p.s.Thread, id) }
-
-// younger says whether a was made after b; false unless both are UUIDv7, whose
-// text sorts by time.
-func younger(a, b string) bool { return v7(a) && v7(b) && a > b }
-
-func v7(id string) bool { return len(id) == 36 && id[14] == '7' && uuidExact.MatchString(id) }

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,139 +23,6 @@ func (Provider) EnvKeys() []string { return []string{"CODEX_HOME", "HOME"} }
 // NeedsOpen is true: an embedded Codex holds its rollout open.
 func (Provider) NeedsOpen() bool { return true }
 
-// Options of codex 0.171.0 that take a value in the next argument.
-var valueOptions = map[string]bool{
-	"-c": true, "--config": true, "--enable": true, "--disable": true, "-i": true, "--image": true,
-	"-m": true, "--model": true, "--local-provider": true, "-p": true, "--profile": true,
-	"-s": true, "--sandbox": true, "-a": true, "--ask-for-approval": true, "-C": true, "--cd": true,
-	"--add-dir": true, "--remote": true, "--remote-auth-token-env": true, "--color": true,
-	"-o": true, "--output-last-message": true, "--output-schema": true,
-}
-
-// Subcommands that are no conversation. A first word that is none of them is a
-// prompt, or a subcommand that owns a thread: exec, resume, fork, review.
-var helperCommands = map[string]bool{
-	"app-server": true, "mcp-server": true, "exec-server": true, "mcp": true, "login": true, "logout": true,
-	"completion": true, "sandbox": true, "debug": true, "apply": true, "a": true, "features": true,
-	"plugin": true, "update": true, "doctor": true, "archive": true, "unarchive": true, "delete": true,
-	"cloud": true, "app": true, "execpolicy": true, "responses-api-proxy": true,
-	"stdio-to-uds": true, "remote-control": true, "help": true,
-}
-
-// Recognise goes by the executable, and by the script that node runs. The
-// program starts itself under other names (its sandbox, apply_patch) and as a
-// shared daemon that outlives its terminals; those never own a pane.
-func (Provider) Recognise(p providers.Process) providers.Part {
-	exe := base(p.Exe)
-	switch exe {
-	case "node", "nodejs", "bun", "deno":
-		if len(p.Args) > 1 {
-			if s := base(p.Args[1]); s == "codex" || s == "codex.js" {
-				if command(p.Args[1:]).helper() {
-					return providers.Helper
-				}
-				return providers.Launcher
-			}
-		}
-		return providers.NotMine
-	case "codex-linux-sandbox", "codex-execve-wrapper":
-		return providers.Helper
-	case "":
-		// Unreadable: another user's, or gone. Both names have to agree.
-		if p.Comm != "codex" || len(p.Args) == 0 || base(p.Args[0]) != "codex" {
-			return providers.NotMine
-		}
-	default:
-		if exe != "codex" && !strings.HasPrefix(exe, "codex-x86_64-") && !strings.HasPrefix(exe, "codex-aarch64-") {
-			return providers.NotMine
-		}
-	}
-	if len(p.Args) > 0 {
-		switch a := base(p.Args[0]); a {
-		case "codex-linux-sandbox", "codex-execve-wrapper", "apply_patch", "applypatch":
-			return providers.Helper
-		}
-	}
-	if command(p.Args).helper() {
-		return providers.Helper
-	}
-	return providers.Worker
-}
-
-// base is the last element of a path; the kernel marks a replaced executable.
-func base(path string) string {
-	if path == "" {
-		return ""
-	}
-	return filepath.Base(strings.TrimSuffix(path, " (deleted)"))
-}
-
-// call is a command line of codex, as far as it matters here.
-type call struct {
-	words  []string // the arguments that are no options, at most 4
-	dir    string   // -C
-	daemon bool     // nothing says that it runs embedded
-	run    string   // --codex-run-as-…: the program as one of its own tools
-}
-
-func command(args []string) call {
-	c := call{daemon: true}
-	if len(args) == 0 {
-		return c
-	}
-	args = args[1:]
-	for i := 0; i < len(args); i++ {
-		a := args[i]
-		if a == "--" {
-			break
-		}
-		name, val, inline := strings.Cut(a, "=")
-		if !strings.HasPrefix(a, "-") {
-			if len(c.words) < 4 {
-				c.words = append(c.words, a)
-			}
-			continue
-		}
-		if !inline && valueOptions[a] && i+1 < len(args) {
-			i++
-			val = args[i]
-		}
-		switch {
-		case name == "-C" || name == "--cd":
-			c.dir = val
-		case name == "--no-daemon", name == "-c", name == "--config":
-			c.daemon = false // 0.171.0: both make the TUI hold its own thread
-		case strings.HasPrefix(name, "--codex-run-as-"):
-			c.run = name
-		}
-	}
-	if len(c.words) > 0 {
-		switch c.words[0] {
-		case "exec", "e", "review":
-			c.daemon = false
-		}
-	}
-	return c
-}
-
-func (c call) helper() bool {
-	return c.run != "" || len(c.words) > 0 && helperCommands[c.words[0]]
-}
-
-// resumed is the thread that `resume <uuid>` (also after exec) names.
-func (c call) resumed() string {
-	w := c.words
-	if len(w) > 0 && (w[0] == "exec" || w[0] == "e") {
-		w = w[1:]
-	}
-	if len(w) > 1 && w[0] == "resume" {
-		if id := strings.ToLower(w[1]); uuidExact.MatchString(id) {
-			return id
-		}
-	}
-	return ""
-}
-
 // Names of sources, for explanations.
 const (
 	fromRollout   = "rollout held open by the process"
@@ -164,6 +30,7 @@ const (
 	fromTitle     = "thread id in the terminal title"
 	fromLog       = "the program's own log of connections"
 	fromArgs      = "resume argument"
+	fromName      = "thread name in the terminal title"
 	fromAgreement = "directory and time agree"
 )
 
@@ -196,7 +63,11 @@ func (Provider) Evidence(ctx context.Context, p providers.Process, known []provi
 		return nil, err
 	}
 	ev = append(ev, logged...)
-	return append(ev, agreement(p, c, mine)...), nil
+	named, err := nameEvidence(home, p, mine)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(ev, named...), agreement(p, c, mine)...), nil
 }
 
 // refine adds what is known of the session, and refuses internal ones.
@@ -240,22 +111,22 @@ func openEvidence(ctx context.Context, home string, p providers.Process, c call,
 			}
 		}
 	}
-	newest, at := "", time.Time{}
+	var newest logged
 	if len(users) > 1 {
-		if newest, at, err = newestOpen(ctx, home, p, users); err != nil {
+		if newest, err = newestOpen(ctx, home, p, users); err != nil {
 			return nil, true, err
 		}
-		if newest == "" {
-			newest = titled(p.Title, users)
+		if newest.thread == "" {
+			newest.thread = titled(p.Title, users)
 		}
 	}
 	for _, s := range rollouts {
 		e := providers.Evidence{Rank: providers.Exact, Session: s.ID, Path: s.Path, Source: fromRollout, Refused: s.Internal}
 		switch {
 		case e.Refused != "" || len(users) < 2:
-		case newest == s.ID:
-			e.At = at
-		case newest != "":
+		case newest.thread == s.ID:
+			e.At = newest.at
+		case newest.thread != "":
 			e.Refused = "the program's own log or title names another of its open threads as the newest"
 		case here > 0 && !sameDir(p, c, s.CWD):
 			e.Refused = "another open thread belongs to the directory of the process"
@@ -297,24 +168,30 @@ func openThreads(p providers.Process, known []providers.Session) ([]providers.Se
 	return rollouts, locks, nil
 }
 
-// sameDir says whether a thread's directory is the one of the process, or the
-// one that -C names.
+// sameDir says whether a thread's directory is the one that -C names, or else
+// the one of the process.
 func sameDir(p providers.Process, c call, cwd string) bool {
 	if cwd == "" {
 		return false
 	}
 	cwd = filepath.Clean(cwd)
-	if p.CWD != "" && cwd == filepath.Clean(p.CWD) {
-		return true
-	}
 	if c.dir == "" {
-		return false
+		return p.CWD != "" && cwd == filepath.Clean(p.CWD)
 	}
 	dir := c.dir
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(p.CWD, dir)
 	}
 	return cwd == filepath.Clean(dir)
+}
+
+// bare takes the path out of an error of package os.
+func bare(err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
 }
 
 // headerMax bounds the first line of a rollout: 20 to 30 KB in 0.171.0, most
@@ -334,58 +211,18 @@ func describe(path, id string, known []providers.Session) (providers.Session, er
 		return providers.Session{ID: id, Path: path, Internal: "the rollout was moved away"}, nil
 	}
 	if err != nil {
-		return providers.Session{}, fmt.Errorf("codex: open a rollout: %w", errors.Unwrap(err))
+		return providers.Session{}, fmt.Errorf("codex: open a rollout: %w", bare(err))
 	}
 	defer f.Close()
 	line, err := bufio.NewReaderSize(io.LimitReader(f, headerMax), 64<<10).ReadBytes('\n')
 	if err != nil && err != io.EOF {
-		return providers.Session{}, fmt.Errorf("codex: read a rollout's header: %w", errors.Unwrap(err))
+		return providers.Session{}, fmt.Errorf("codex: read a rollout's header: %w", bare(err))
 	}
 	a := providers.Artifact{Provider: ID, Path: path, Role: providers.Transcript, Session: id}
 	if err == io.EOF {
 		return providers.Session{ID: id, Path: path, Internal: "its header is not complete yet"}, nil
 	}
 	return Provider{}.Describe(a, line), nil
-}
-
-// A title item of the thread id: the first 29 of its 36 characters and three
-// dots (0.171.0, item "thread-id").
-var titleID = regexp.MustCompile(`^([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{5})\.\.\.$`)
-
-// titled is the one id of ids that the title shows, "" otherwise.
-func titled(title string, ids map[string]bool) string {
-	var known []providers.Session
-	for id := range ids {
-		known = append(known, providers.Session{ID: id})
-	}
-	if ev := titleEvidence(title, known); len(ev) == 1 && ev[0].Refused == "" {
-		return ev[0].Session
-	}
-	return ""
-}
-
-func titleEvidence(title string, known []providers.Session) []providers.Evidence {
-	var ev []providers.Evidence
-	for _, item := range strings.Split(title, "|") {
-		m := titleID.FindStringSubmatch(strings.TrimSpace(item))
-		if m == nil {
-			continue
-		}
-		var hits []providers.Session
-		for _, s := range known {
-			if strings.HasPrefix(s.ID, m[1]) {
-				hits = append(hits, s)
-			}
-		}
-		for _, s := range hits {
-			e := providers.Evidence{Rank: providers.Exact, Session: s.ID, Path: s.Path, Source: fromTitle, Refused: s.Internal}
-			if len(hits) > 1 {
-				e.Refused = "several threads begin with the id in the title"
-			}
-			ev = append(ev, e)
-		}
-	}
-	return ev
 }
 
 // agreement finds the one user thread of the directory that was made after the
