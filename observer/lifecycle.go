@@ -36,7 +36,7 @@ func (o *Observer) question() probe {
 		if a.row.Session != "" && a.row.Rank > 0 {
 			q.remembered[a.process()] = providers.Evidence{
 				Rank: providers.Rank(a.row.Rank), Session: a.row.Session, Path: a.row.Path,
-				Source: a.row.Evidence, At: a.row.ObservedAt,
+				Source: a.row.Evidence, // no time: what is proved now wins
 			}
 		}
 	}

@@ -42,7 +42,7 @@ type attachment struct {
 	source    *store.Source // restart point of the same agent, nil when there is none
 	base      int64
 	appeared  time.Time
-	refused   bool // by evidence as strong as what binds now
+	refused   bool      // by evidence as strong as what binds now
 	process   time.Time // start of the process
 	available time.Time // first durable available of this incarnation
 	began     time.Time // when this daemon began to watch

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 
 // rig is an observer on a made-up home with real processes.
 type rig struct {
-	t     *testing.T
+	t     testing.TB
 	home  string
 	store *store.Store
 	opt   Options
@@ -40,7 +40,7 @@ type rig struct {
 	stop  func()
 }
 
-func newRig(t *testing.T, change ...func(*Options)) *rig {
+func newRig(t testing.TB, change ...func(*Options)) *rig {
 	t.Helper()
 	before := runtime.NumGoroutine()
 	r := &rig{t: t, home: t.TempDir()}
@@ -77,7 +77,7 @@ func newRig(t *testing.T, change ...func(*Options)) *rig {
 }
 
 // noLeak waits until as many goroutines run as before.
-func noLeak(t *testing.T, before int) {
+func noLeak(t testing.TB, before int) {
 	t.Helper()
 	deadline := time.Now().Add(5 * time.Second)
 	for runtime.NumGoroutine() > before {
@@ -205,7 +205,7 @@ func (r *rig) write(session string, recs ...fakeRecord) {
 	}
 }
 
-func encodeRecords(t *testing.T, recs ...fakeRecord) []byte {
+func encodeRecords(t testing.TB, recs ...fakeRecord) []byte {
 	t.Helper()
 	var all []byte
 	for _, rec := range recs {

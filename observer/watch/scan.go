@@ -13,25 +13,17 @@ import (
 // fresh is the age below which a directory counts as changed just now.
 const fresh = time.Second
 
-// compare brings the watches in line with the roots and what lies below them.
-func (t *tree) compare(roots []Root, lost bool) {
+// compare sets all watches anew. The Sweep that follows sees what happened while
+// there were none. It is rare: other roots, lost events, a retry.
+func (t *tree) compare(roots []Root) {
 	t.begin()
 	clear(t.cold)
 	clear(t.state)
-	// First what no root covers any more, so that it uses up no budget; and
-	// everything when the end of a directory may have been among lost events.
 	for _, n := range t.all() {
-		if _, ok := t.covered(n.path, roots); !ok || lost {
-			t.drop(n)
-		}
+		t.drop(n)
 	}
 	for _, r := range roots {
 		t.root(r, false)
-	}
-	for _, n := range t.all() {
-		if n.left >= 0 && n.pass != t.pass {
-			t.drop(n)
-		}
 	}
 	t.anchor(roots)
 }
@@ -301,15 +293,39 @@ func (t *tree) covered(dir string, roots []Root) (left int, ok bool) {
 
 // anchor watches the nearest directory above each missing root, that one alone,
 // and no others.
+//
+// When a directory ends, fsnotify leaves the report to the watch of its parent,
+// if there is one. So the end of a root can be lost while its parent gets or loses
+// a watch, and such a root has its watches set anew.
 func (t *tree) anchor(roots []Root) {
-	want := map[string]bool{}
+	for range 8 {
+		moved := t.anchorMissing(roots)
+		again := false
+		for _, r := range roots {
+			if moved[filepath.Dir(r.Dir)] && t.state[r.Dir] != (inode{}) {
+				t.begin()
+				t.forget(r.Dir)
+				t.root(r, true)
+				again = true
+			}
+		}
+		if !again {
+			return
+		}
+	}
+}
+
+// anchorMissing gives the directories whose watch it set or took.
+func (t *tree) anchorMissing(roots []Root) (moved map[string]bool) {
+	moved, want := map[string]bool{}, map[string]bool{}
 	for _, r := range roots {
 		// Between looking and watching a directory may appear: then once more.
+		dir := ""
 		for range 8 {
 			if t.state[r.Dir] != (inode{}) {
 				break
 			}
-			dir := above(r.Dir)
+			dir = above(r.Dir)
 			id := dirID(dir)
 			n := t.byID[id]
 			if n != nil && dirID(n.path) != id {
@@ -318,6 +334,7 @@ func (t *tree) anchor(roots []Root) {
 			}
 			if n == nil {
 				t.add(dir, id, -1, 0, true)
+				moved[dir] = true
 			}
 			if dirID(r.Dir) != (inode{}) {
 				// What is known of it, or was seen in this pass, was before.
@@ -329,14 +346,16 @@ func (t *tree) anchor(roots []Root) {
 			}
 		}
 		if t.state[r.Dir] == (inode{}) {
-			want[above(r.Dir)] = true
+			want[dir] = true // if it is gone by now, that is an event
 		}
 	}
 	for _, n := range t.all() {
 		if n.left < 0 && !want[n.path] {
 			t.drop(n)
+			moved[n.path] = true
 		}
 	}
+	return moved
 }
 
 // above is the nearest existing directory above dir.

@@ -63,7 +63,7 @@ func (w *Watcher) trouble(err error) {
 	case errors.Is(err, fsnotify.ErrEventOverflow):
 		w.mu.Lock()
 		w.health.Overflows++
-		w.rescan, w.missed = true, true // the Sweep comes when it is done
+		w.rescan = true // the Sweep comes when it is done
 		w.mu.Unlock()
 	default:
 		w.mu.Lock()
@@ -128,7 +128,7 @@ func (w *Watcher) resync(dir string) {
 	case n < w.opt.MaxDirty:
 		w.changed = append(w.changed, dir)
 	default:
-		w.rescan, w.missed = true, true
+		w.rescan = true
 	}
 	w.mu.Unlock()
 	flag(w.wake)

@@ -61,8 +61,8 @@ const (
 func (t *tree) settle() time.Duration {
 	w, now := t.w, time.Now()
 	w.mu.Lock()
-	roots, rescan, asked, broken, missed, changed := w.roots, w.rescan, w.asked, w.broken, w.missed, w.changed
-	w.rescan, w.asked, w.broken, w.missed, w.changed = false, false, false, false, nil
+	roots, rescan, asked, broken, changed := w.roots, w.rescan, w.asked, w.broken, w.changed
+	w.rescan, w.asked, w.broken, w.changed = false, false, false, nil
 	w.mu.Unlock()
 
 	if w.opt.ForcePolling {
@@ -93,10 +93,10 @@ func (t *tree) settle() time.Duration {
 		switch {
 		case rescan || due:
 			t.full = false
-			t.compare(roots, missed)
+			t.compare(roots)
 		case (asked || look) && !t.same(roots):
 			rescan = true
-			t.compare(roots, false)
+			t.compare(roots)
 		default:
 			whole = false
 			for _, dir := range changed {

@@ -83,7 +83,6 @@ type Watcher struct {
 	roots   []Root
 	asked   bool     // SetRoots was called
 	rescan  bool     // the tree has to be compared with the roots again
-	missed  bool     // because events were lost
 	broken  bool     // the source failed
 	changed []string // directories that came or went, oldest first
 	// The tree, for the classification of events. Only Run changes it.
