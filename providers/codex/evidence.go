@@ -18,7 +18,7 @@ import (
 )
 
 // EnvKeys are what Roots and Evidence need of a process.
-func (Provider) EnvKeys() []string { return []string{"CODEX_HOME", "HOME"} }
+func (Provider) EnvKeys() []string { return []string{"CODEX_HOME", "CODEX_SQLITE_HOME", "HOME"} }
 
 // NeedsOpen is true: an embedded Codex holds its rollout open.
 func (Provider) NeedsOpen() bool { return true }
@@ -58,7 +58,7 @@ func (Provider) Evidence(ctx context.Context, p providers.Process, known []provi
 	if held || !c.daemon {
 		return ev, nil
 	}
-	logged, err := logEvidence(ctx, home, p, mine)
+	logged, err := logEvidence(ctx, logHome(home, p), p, mine)
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +68,15 @@ func (Provider) Evidence(ctx context.Context, p providers.Process, known []provi
 		return nil, err
 	}
 	return append(append(ev, named...), agreement(p, c, mine)...), nil
+}
+
+// logHome is where the program keeps its databases: its home, unless
+// CODEX_SQLITE_HOME moves them.
+func logHome(home string, p providers.Process) string {
+	if dir := p.Env["CODEX_SQLITE_HOME"]; filepath.IsAbs(dir) {
+		return filepath.Clean(dir)
+	}
+	return home
 }
 
 // refine adds what is known of the session, and refuses internal ones.
@@ -113,7 +122,7 @@ func openEvidence(ctx context.Context, home string, p providers.Process, c call,
 	}
 	var newest logged
 	if len(users) > 1 {
-		if newest, err = newestOpen(ctx, home, p, users); err != nil {
+		if newest, err = newestOpen(ctx, logHome(home, p), p, users); err != nil {
 			return nil, true, err
 		}
 		if newest.thread == "" {

@@ -74,7 +74,9 @@ func TestRecognise(t *testing.T) {
 		{"/usr/bin/node", "node", "node /usr/bin/codex", providers.Launcher},
 		{"/usr/bin/node", "node", "node /opt/n/@openai/codex/bin/codex.js exec hi", providers.Launcher},
 		{"/usr/bin/node", "node", "node /usr/bin/codex mcp-server", providers.Helper},
+		{"/usr/bin/node", "node", "node --max-old-space-size=4096 /usr/bin/codex resume", providers.Launcher},
 		{"/usr/bin/node", "node", "node server.js codex", providers.NotMine},
+		{"/usr/bin/node", "node", "node --inspect", providers.NotMine},
 		{"/usr/bin/node", "node", "node", providers.NotMine},
 		{native, "codex", native, providers.Worker},
 		{native + " (deleted)", "codex", native, providers.Worker},
@@ -86,6 +88,8 @@ func TestRecognise(t *testing.T) {
 		{daemon, "codex", daemon + " app-server --listen unix:// --analytics-default-enabled --managed-daemon", providers.Helper},
 		{daemon, "codex", daemon + " app-server daemon pid-update-loop", providers.Helper},
 		{native, "codex", native + " app-server", providers.Helper},
+		{native, "codex", native + " queue add hi", providers.Helper},
+		{native, "codex", native + " agents", providers.Worker},
 		{native, "codex", native + " -c a=b mcp-server", providers.Helper},
 		{native, "codex", "codex-linux-sandbox --sandbox-policy-cwd /x -- bash", providers.Helper},
 		{native, "codex", "apply_patch x", providers.Helper},
@@ -371,6 +375,16 @@ func TestLog(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLogMoved: CODEX_SQLITE_HOME moves the databases, not the sessions.
+func TestLogMoved(t *testing.T) {
+	home, elsewhere := t.TempDir(), t.TempDir()
+	writeLog(t, elsewhere)
+	p := providers.Process{PID: 23488, CWD: "/nowhere", Env: map[string]string{"HOME": home, "CODEX_SQLITE_HOME": filepath.Join(elsewhere, ".codex")}}
+	if got, want := line(evidence(t, p, logKnown(home))), "2:01a22e50-2060"; got != want {
+		t.Errorf("Evidence = %s, want %s", got, want)
 	}
 }
 

@@ -39,15 +39,15 @@ const (
 	sqliteInterrupt = 9 // our own time limit, noticed by SQLite before the context
 )
 
-// withLog opens <home>/logs_2.sqlite for one look. It says false when there is
+// withLog opens <dir>/logs_2.sqlite for one look. It says false when there is
 // nothing to be learned: no log, no program that has it open, or a log of
 // another shape. An error means that the log is there and could not be read in
 // time.
-func withLog(ctx context.Context, home string, look func(context.Context, *sql.DB) error) (bool, error) {
-	if home == "" {
+func withLog(ctx context.Context, dir string, look func(context.Context, *sql.DB) error) (bool, error) {
+	if dir == "" {
 		return false, nil
 	}
-	path := filepath.Join(home, "logs_2.sqlite")
+	path := filepath.Join(dir, "logs_2.sqlite")
 	// Without the shared memory file nobody has the database open, and opening
 	// it would have to create one: nothing of the program's is ever written.
 	for _, p := range []string{path, path + "-shm", path + "-wal"} {
@@ -104,8 +104,8 @@ func since(p providers.Process) int64 {
 // connection that was, which known thread of a user that connection last
 // started, resumed or forked. It proves nothing, and says so, when two TUIs
 // connected at the same time.
-func logEvidence(ctx context.Context, home string, p providers.Process, known []providers.Session) (ev []providers.Evidence, err error) {
-	_, err = withLog(ctx, home, func(ctx context.Context, db *sql.DB) error {
+func logEvidence(ctx context.Context, dir string, p providers.Process, known []providers.Session) (ev []providers.Evidence, err error) {
+	_, err = withLog(ctx, dir, func(ctx context.Context, db *sql.DB) error {
 		at, err := connectedAt(ctx, db, p)
 		if err != nil || at.IsZero() {
 			return err
@@ -148,9 +148,9 @@ func userThreads(known []providers.Session) []string {
 
 // newestOpen is the thread among ids that an embedded process last started,
 // resumed or forked, empty when its log does not tell.
-func newestOpen(ctx context.Context, home string, p providers.Process, ids map[string]bool) (l logged, err error) {
+func newestOpen(ctx context.Context, dir string, p providers.Process, ids map[string]bool) (l logged, err error) {
 	prefix, _ := processRange(p.PID)
-	_, err = withLog(ctx, home, func(ctx context.Context, db *sql.DB) error {
+	_, err = withLog(ctx, dir, func(ctx context.Context, db *sql.DB) error {
 		l, err = newestThread(ctx, db, slices.Sorted(maps.Keys(ids)), time.Unix(since(p), 0),
 			func(process, _ string) bool { return strings.HasPrefix(process, prefix) })
 		return err

@@ -14,16 +14,19 @@ var valueOptions = map[string]bool{
 	"-s": true, "--sandbox": true, "-a": true, "--ask-for-approval": true, "-C": true, "--cd": true,
 	"--add-dir": true, "--remote": true, "--remote-auth-token-env": true, "--color": true,
 	"-o": true, "--output-last-message": true, "--output-schema": true,
+	"--thread-source": true, "--cyber-access-program": true,
 }
 
-// Subcommands that are no conversation. A first word that is none of them is a
-// prompt, or a subcommand that owns a thread: exec, resume, fork, review.
+// Subcommands that are no conversation (0.171.0 and older). A first word that
+// is none of them is a prompt, or a subcommand that has threads: exec, resume,
+// fork, review, agents.
 var helperCommands = map[string]bool{
 	"app-server": true, "mcp-server": true, "exec-server": true, "mcp": true, "login": true, "logout": true,
 	"completion": true, "sandbox": true, "debug": true, "apply": true, "a": true, "features": true,
 	"plugin": true, "update": true, "doctor": true, "archive": true, "unarchive": true, "delete": true,
 	"cloud": true, "app": true, "execpolicy": true, "responses-api-proxy": true,
-	"stdio-to-uds": true, "remote-control": true, "help": true,
+	"stdio-to-uds": true, "remote-control": true, "help": true, "queue": true,
+	"migrate-rollouts": true, "migrate-nfs-db": true,
 }
 
 // Recognise goes by the executable, and by the script that node runs. The
@@ -33,15 +36,17 @@ func (Provider) Recognise(p providers.Process) providers.Part {
 	exe := base(p.Exe)
 	switch exe {
 	case "node", "nodejs", "bun", "deno":
-		if len(p.Args) > 1 {
-			if s := base(p.Args[1]); s == "codex" || s == "codex.js" {
-				if command(p.Args[1:]).helper() {
-					return providers.Helper
-				}
-				return providers.Launcher
-			}
+		i := 1
+		for i < len(p.Args) && strings.HasPrefix(p.Args[i], "-") {
+			i++ // an option of node
 		}
-		return providers.NotMine
+		if i >= len(p.Args) || base(p.Args[i]) != "codex" && base(p.Args[i]) != "codex.js" {
+			return providers.NotMine
+		}
+		if command(p.Args[i:]).helper() {
+			return providers.Helper
+		}
+		return providers.Launcher
 	case "codex-linux-sandbox", "codex-execve-wrapper":
 		return providers.Helper
 	case "":
