@@ -249,6 +249,60 @@ func TestInputHash(t *testing.T) {
 	}
 }
 
+// The texts of one message are kept for its final up to a bound; all of them
+// are given as messages.
+func TestTextsOfOneMessageAreBounded(t *testing.T) {
+	p := newProjector(nil)
+	size, parent := 3<<20, "null"
+	for i := range 4 {
+		text := strings.Repeat(fmt.Sprint(i), size)
+		out := p.Project(providers.Record{Data: fmt.Appendf(nil, `{"uuid":"u%d","parentUuid":%s,"type":"assistant","message":{"id":"m","stop_reason":"end_turn","content":[{"type":"text","text":"%s"}]}}`, i, parent, text)})
+		if len(out) != 1 || out[0].Text != text {
+			t.Fatalf("record %d: %d drafts", i, len(out))
+		}
+		parent = fmt.Sprintf(`"u%d"`, i)
+	}
+	out := p.Settle()
+	if want := 2*size + 1; len(out) != 2 || len(out[0].Text) != want {
+		t.Errorf("final has %d bytes, want %d", len(out[0].Text), want)
+	}
+}
+
+// Commands that nobody answers do not push the newest turn out of the memory.
+func TestCommandsDoNotHideTheTurn(t *testing.T) {
+	p := newProjector(nil)
+	p.Project(providers.Record{Data: []byte(`{"uuid":"u","parentUuid":null,"type":"user","promptSource":"typed","message":{"content":"x"}}`)})
+	want := p.Turn()
+	for i := range 3 * maxTurns {
+		p.Project(providers.Record{Data: fmt.Appendf(nil, `{"uuid":"e%d","parentUuid":"u","type":"user","message":{"content":"<command-name>/cost</command-name>"}}`, i)})
+		if got := p.Turn(); got != want || want.ID != "u" {
+			t.Fatalf("after %d commands: Turn = %v, want %v", i+1, got, want)
+		}
+	}
+}
+
+// Observation begins so late that the end of the turn before the newest one is
+// seen without its beginning: it ends nothing of the newest.
+func TestRewindIntoAnOlderTurn(t *testing.T) {
+	var b strings.Builder
+	put := func(uuid, parent, rest string) {
+		fmt.Fprintf(&b, `{"uuid":"%s","parentUuid":%s,"timestamp":"2026-11-30T10:00:00Z",%s}`+"\n", uuid, parent, rest)
+	}
+	put("p0", "null", `"type":"user","promptSource":"typed","message":{"content":"one"}`)
+	for i := range 2 * pastBack {
+		parent := `"p0"`
+		if i > 0 {
+			parent = fmt.Sprintf(`"a%d"`, i-1)
+		}
+		put(fmt.Sprintf("a%d", i), parent, `"type":"attachment"`)
+	}
+	put("s0", fmt.Sprintf(`"a%d"`, 2*pastBack-1), `"type":"assistant","message":{"id":"m","stop_reason":"end_turn","content":[{"type":"text","text":"done"}]}`)
+	put("d0", `"s0"`, `"type":"system","subtype":"turn_duration"`)
+	put("p1", "null", `"type":"user","promptSource":"typed","message":{"content":"two"}`)
+	put("t1", `"p1"`, `"type":"assistant","message":{"id":"n","stop_reason":"tool_use","content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]}`)
+	providertest.Run(t, Provider{}, []providertest.Case{{Name: "two roots", Data: []byte(b.String())}})
+}
+
 // The longest ids that are accepted, in every place, fit into the state.
 func TestStateBound(t *testing.T) {
 	long := func(c byte, n int) string { return fmt.Sprintf("%04d", n) + strings.Repeat(string(c), maxID-4) }

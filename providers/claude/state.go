@@ -74,7 +74,7 @@ type state struct {
 	seen []place // oldest first
 }
 
-// place is the turn of one record.
+// place is the turn of one record: a serial that may have left the table.
 type place struct {
 	uuid uint64
 	turn uint32
@@ -184,11 +184,6 @@ func (s *state) add(t turn) *turn {
 		if s.Turns[0].Serial == s.Current {
 			gone = 1
 		}
-		for i := range s.seen {
-			if s.seen[i].turn == s.Turns[gone].Serial {
-				s.seen[i].turn = 0
-			}
-		}
 		s.Turns = append(s.Turns[:gone], s.Turns[gone+1:]...)
 	}
 	s.Next++
@@ -197,16 +192,13 @@ func (s *state) add(t turn) *turn {
 	return &s.Turns[len(s.Turns)-1]
 }
 
-// forget is what a gap does: records before it are remembered as seen, but
-// nothing belongs to their turn any more. Only a tool result with the turn's
-// promptId brings it back.
+// forget is what a gap does: records before it are remembered, but not the
+// turns that they belonged to. Only a tool result with the current turn's
+// promptId brings that one back, under another serial.
 func (s *state) forget() {
 	if t := s.turn(s.Current); t != nil {
 		s.Lost = *t
 		s.Lost.Serial = 0
-	}
-	for i := range s.seen {
-		s.seen[i].turn = 0
 	}
 	s.Turns, s.Current, s.Nobody, s.Last = nil, 0, turn{}, message{}
 }

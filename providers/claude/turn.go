@@ -34,9 +34,6 @@ func (p *projector) take(rec record) {
 			t = p.add(p.Lost)
 			p.Current, p.Lost = t.Serial, turn{}
 		}
-		if p.Last.Turn == t.Serial && p.Last.Stop != endTurn {
-			p.texts = nil // the turn goes on: this message is not its final
-		}
 	case marker:
 		p.interrupted(t, rec)
 	case feedback:
