@@ -160,9 +160,11 @@ func (s *Store) apply(ctx context.Context, b Batch) (Committed, error) {
 		return Committed{}, err
 	}
 	if top := m.latest + Seq(len(b.Events)); top > s.ceiling {
-		if s.ceiling, err = reserve(s.opts.Path, top); err != nil {
+		ceiling, err := reserve(s.opts.Path, top)
+		if err != nil {
 			return Committed{}, err
 		}
+		s.ceiling = ceiling
 	}
 	before := m.latest
 	if err := s.insertEvents(ctx, b.Events, &m); err != nil {

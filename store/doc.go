@@ -8,24 +8,27 @@
 //   - A sequence is never given to a second event: not after a rollback, a
 //     prune of everything, a power loss, a lost database file or a recovery. A
 //     side file (database name + "-sequence") holds a number that no sequence
-//     has passed; a new log starts above it.
+//     has passed; a new log starts above it, and makes every older cursor too
+//     old. Where the side file cannot be read either, it starts at the Unix time
+//     in milliseconds. Only the loss of both files begins at 1 again.
 //   - Sequences have no holes: the stored events are pruned_through+1 .. latest.
 //     An event id that is still in the log adds nothing and uses no sequence.
 //   - Both retention bounds hold after every commit. The cost of a commit
 //     depends on what it adds and prunes, never on the length of the log.
 //   - A page is read in one snapshot and holds no transaction afterwards.
-//   - A reader never makes the writer fail, and cannot keep the WAL growing.
+//   - A reader never makes the writer fail. Pages cannot keep the WAL growing;
+//     a foreign program that holds a snapshot open can.
 //   - A database file that is deleted or replaced while it is open acknowledges
 //     nothing any more: ErrReplaced.
 //
 // Refusals
 //
 //   - Files that are a symbolic link, not regular, owned by someone else, or of
-//     another program (ErrForeign); a directory that others may write.
+//     another program (ErrForeign); a directory that anybody may write.
 //   - A newer schema (ErrNewer), also with Recover: its data is sound, and the
 //     remedy is the newer program. A foreign file likewise: it was never ours
-//     to move, the path is wrong. Recover moves a corrupt database aside and
-//     nothing else.
+//     to move, the path is wrong. Recover moves a corrupt database aside (to
+//     its name + ".corrupt-" and a UTC time) and nothing else.
 //   - Batches beyond the bounds (ErrInvalid). Their text never names content.
 //
 // Bounds: body 990,000 bytes, 10,000 events a batch, mark and state 4 KiB each,

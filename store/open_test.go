@@ -131,6 +131,15 @@ func overwrite(t *testing.T, path string, from, to int64) {
 	}
 }
 
+// bulk is as many events, of about 120 pages when they are 800.
+func bulk(n int) []Event {
+	all := make([]Event, n)
+	for i := range all {
+		all[i] = sized(fmt.Sprint("e", i+1), 500)
+	}
+	return all
+}
+
 func TestRecover(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -141,16 +150,16 @@ func TestRecover(t *testing.T) {
 		{"pages", func(t *testing.T, path string) { overwrite(t, path, 60*4096, 70*4096) }, true},
 		{"schema", func(t *testing.T, path string) { execute(t, raw(t, path), "DROP TABLE sources") }, false},
 		{"head row", func(t *testing.T, path string) { execute(t, raw(t, path), "DELETE FROM meta") }, false},
-		{"last event", func(t *testing.T, path string) { execute(t, raw(t, path), "DELETE FROM events WHERE seq = 3000") }, false},
+		{"last event", func(t *testing.T, path string) { execute(t, raw(t, path), "DELETE FROM events WHERE seq = 800") }, false},
 		{"first event", func(t *testing.T, path string) { execute(t, raw(t, path), "DELETE FROM events WHERE seq = 1") }, false},
-		{"event", func(t *testing.T, path string) { execute(t, raw(t, path), "DELETE FROM events WHERE seq = 1500") }, true},
+		{"event", func(t *testing.T, path string) { execute(t, raw(t, path), "DELETE FROM events WHERE seq = 400") }, true},
 		{"totals", func(t *testing.T, path string) { execute(t, raw(t, path), "UPDATE meta SET bytes = bytes + 1") }, true},
 		{"sequence", func(t *testing.T, path string) { execute(t, raw(t, path), "UPDATE sqlite_sequence SET seq = 9000") }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "db")
 			s := openTest(t, Options{Path: path})
-			commit(t, s, Batch{Events: events(1, 3000), Sources: []Source{{Path: "p", Offset: 5}}})
+			commit(t, s, Batch{Events: bulk(800), Sources: []Source{{Path: "p", Offset: 5}}})
 			s.Close()
 			tt.damage(t, path)
 			damaged, err := os.ReadFile(path)
@@ -172,14 +181,14 @@ func TestRecover(t *testing.T) {
 				t.Errorf("damaged file was not kept as it was: %v", err)
 			}
 			// Every cursor of the old log is too old, and no sequence repeats.
-			for _, after := range []Seq{0, 1500, 3000} {
-				if p := page(t, s, Query{After: after}); !p.Gap || p.Latest < 3000 {
+			for _, after := range []Seq{0, 400, 800} {
+				if p := page(t, s, Query{After: after}); !p.Gap || p.Latest < 800 {
 					t.Errorf("Page(%d) = %+v, want a gap", after, p)
 				}
 			}
 			c := commit(t, s, Batch{Events: events(1, 1)})
-			if c.Inserted != 1 || c.Latest <= 3001 {
-				t.Errorf("Commit = %+v, want above 3001", c)
+			if c.Inserted != 1 || c.Latest <= 801 {
+				t.Errorf("Commit = %+v, want above 801", c)
 			}
 			if p := page(t, s, Query{After: c.Latest - 1}); p.Gap || len(p.Events) != 1 {
 				t.Errorf("Page of the new log = %+v", p)
@@ -195,15 +204,15 @@ func TestRecover(t *testing.T) {
 func TestCorruptPage(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, path string){
 		"pages": func(t *testing.T, path string) { overwrite(t, path, 60*4096, 70*4096) },
-		"hole":  func(t *testing.T, path string) { execute(t, raw(t, path), "DELETE FROM events WHERE seq = 2800") },
+		"hole":  func(t *testing.T, path string) { execute(t, raw(t, path), "DELETE FROM events WHERE seq = 700") },
 		"body": func(t *testing.T, path string) {
-			execute(t, raw(t, path), "UPDATE events SET body = x'' WHERE seq = 2800")
+			execute(t, raw(t, path), "UPDATE events SET body = x'' WHERE seq = 700")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "db")
 			s := openTest(t, Options{Path: path})
-			commit(t, s, Batch{Events: events(1, 3000)})
+			commit(t, s, Batch{Events: bulk(800)})
 			s.Close()
 			damage(t, path)
 			s, err := Open(t.Context(), Options{Path: path})
@@ -211,7 +220,7 @@ func TestCorruptPage(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			if _, err := s.Page(t.Context(), Query{After: 2500, Limit: 500}); !errors.Is(err, ErrCorrupt) {
+			if _, err := s.Page(t.Context(), Query{Limit: 800, MaxBytes: 1 << 20}); !errors.Is(err, ErrCorrupt) {
 				t.Fatalf("Page: %v, want ErrCorrupt", err)
 			}
 			if s.Working() || !errors.Is(s.Err(), ErrCorrupt) {
@@ -270,6 +279,9 @@ func TestSequenceFloor(t *testing.T) {
 
 // The ceiling is durable before a sequence passes it.
 func TestCeiling(t *testing.T) {
+	if n, err := reserve(filepath.Join(t.TempDir(), "missing", "db"), 5); n != 0 || !errors.Is(err, ErrIO) {
+		t.Fatalf("reserve without a directory = %d, %v", n, err)
+	}
 	o := Options{Path: filepath.Join(t.TempDir(), "db"), RetainEvents: 5}
 	if err := writeCeiling(o.Path, 1000); err != nil {
 		t.Fatal(err)

@@ -90,7 +90,7 @@ func TestRetentionAcrossReopen(t *testing.T) {
 // write-ahead log from being emptied.
 func TestReadersDoNotHoldBackTheLog(t *testing.T) {
 	s := openTest(t, Options{RetainEvents: 50})
-	s.walHigh = 4 << 20
+	s.walHigh = 1 << 20
 	stop := make(chan struct{})
 	var readers sync.WaitGroup
 	defer readers.Wait()
@@ -108,7 +108,7 @@ func TestReadersDoNotHoldBackTheLog(t *testing.T) {
 					t.Errorf("Stats: %v", err)
 					return
 				}
-				p, err := s.Page(t.Context(), Query{After: st.Oldest - 1})
+				p, err := s.Page(t.Context(), Query{After: st.Oldest - 1, MaxBytes: 100_000})
 				if err != nil {
 					t.Errorf("Page: %v", err)
 					return
@@ -122,8 +122,8 @@ func TestReadersDoNotHoldBackTheLog(t *testing.T) {
 	}
 	var last int64
 	emptied := 0
-	for i := range 150 {
-		commit(t, s, Batch{Events: []Event{sized(fmt.Sprint("e", i), 200_000)}})
+	for i := range 100 {
+		commit(t, s, Batch{Events: []Event{sized(fmt.Sprint("e", i), 100_000)}})
 		fi, err := os.Stat(s.opts.Path + "-wal")
 		if err != nil {
 			t.Fatal(err)

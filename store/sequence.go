@@ -62,7 +62,10 @@ func reserve(path string, n Seq) (Seq, error) {
 		return have, nil
 	}
 	n += ceilingBlock
-	return n, writeCeiling(path, n)
+	if err := writeCeiling(path, n); err != nil {
+		return 0, err
+	}
+	return n, nil
 }
 
 // floor is where a new log begins: its first sequence is floor+1. It is 0 where
