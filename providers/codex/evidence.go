@@ -35,39 +35,56 @@ const (
 )
 
 // Evidence lists what speaks for p owning a session. See the package comment
-// for the ranks.
+// for the ranks. A title that asks for the user adds Waiting: a dialog leaves no
+// record, so nothing else tells. No other activity is read from the title.
 func (Provider) Evidence(ctx context.Context, p providers.Process, known []providers.Session) ([]providers.Evidence, error) {
-	c := command(p.Args)
-	home := homeOf(p.Env["CODEX_HOME"], p.Env["HOME"])
-	var mine []providers.Session
-	for _, s := range known {
-		if home == "" || s.Path == "" || strings.HasPrefix(s.Path, filepath.Join(home, "sessions")+string(filepath.Separator)) {
-			mine = append(mine, s)
+	ev, err := evidence(ctx, p, known)
+	if err != nil || !asksUser(p.Title) {
+		return ev, err
+	}
+	for i := range ev {
+		if ev[i].Refused == "" {
+			ev[i].Activity, ev[i].Waiting = providers.Waiting, "action required"
 		}
 	}
-	ev, held, err := openEvidence(ctx, home, p, c, mine)
+	return ev, nil
+}
+
+func evidence(ctx context.Context, p providers.Process, known []providers.Session) ([]providers.Evidence, error) {
+	c := command(p.Args)
+	home := homeOf(p.Env["CODEX_HOME"], p.Env["HOME"])
+	ev, held, err := openEvidence(ctx, home, p, c, known)
 	if err != nil {
 		return nil, err
 	}
-	ev = append(ev, titleEvidence(p.Title, mine)...)
+	ev = append(ev, titleEvidence(p.Title, known)...)
 	if id := c.resumed(); id != "" {
 		e := providers.Evidence{Rank: providers.Arguments, Session: id, Source: fromArgs}
-		refine(&e, mine)
+		refine(&e, known)
 		ev = append(ev, e)
 	}
 	if held || !c.daemon {
 		return ev, nil
 	}
-	logged, err := logEvidence(ctx, logHome(home, p), p, mine)
+	logged, err := logEvidence(ctx, logHome(home, p), p, known)
 	if err != nil {
 		return nil, err
 	}
 	ev = append(ev, logged...)
-	named, err := nameEvidence(home, p, mine)
+	named, err := nameEvidence(home, p, known)
 	if err != nil {
 		return nil, err
 	}
-	return append(append(ev, named...), agreement(p, c, mine)...), nil
+	ev = append(ev, named...)
+	// Ids are unique, but a directory and a time are not: of another home's
+	// threads none counts here.
+	var mine []providers.Session
+	for _, s := range known {
+		if home == "" || strings.HasPrefix(s.Path, filepath.Join(home, "sessions")+string(filepath.Separator)) {
+			mine = append(mine, s)
+		}
+	}
+	return append(ev, agreement(p, c, mine)...), nil
 }
 
 // logHome is where the program keeps its databases: its home, unless
@@ -211,7 +228,7 @@ const headerMax = 1 << 20
 // its header.
 func describe(path, id string, known []providers.Session) (providers.Session, error) {
 	for _, s := range known {
-		if s.Path == path {
+		if s.Path == path || s.ID == id { // the kernel's path has no symbolic links in it
 			return s, nil
 		}
 	}

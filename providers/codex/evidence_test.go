@@ -163,9 +163,9 @@ func session(home, id, cwd string) providers.Session {
 	return providers.Session{ID: id, Path: path(home, id), CWD: cwd}
 }
 
-// evidence asks again where the log could not be read in time, as the caller
+// look asks again where the log could not be read in time, as the caller
 // does: on a loaded machine that is no fault.
-func evidence(t *testing.T, p providers.Process, known []providers.Session) []providers.Evidence {
+func look(t *testing.T, p providers.Process, known []providers.Session) []providers.Evidence {
 	t.Helper()
 	var err error
 	for range 100 {
@@ -234,7 +234,7 @@ func TestEvidence(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := providers.Process{PID: 7, CWD: proj, Args: strings.Fields(c.args), Title: c.title, Open: c.open, Started: c.started,
 				Env: map[string]string{"HOME": home}}
-			ev := evidence(t, p, known)
+			ev := look(t, p, known)
 			if got := line(ev); got != c.want {
 				t.Errorf("Evidence = %s\nwant %s", got, c.want)
 			}
@@ -264,9 +264,38 @@ func TestEvidenceHeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	open = append(open, half, path(home, idB)) // the last one is gone
-	ev := evidence(t, providers.Process{Open: open, Env: map[string]string{"HOME": home}}, nil)
+	ev := look(t, providers.Process{Open: open, Env: map[string]string{"HOME": home}}, nil)
 	if got, want := line(ev), "1:01a22dd6-821f, 1:01a22dd6-9f8b refused, 1:01a22e4e-5482 refused, 1:01a22e50-2060 refused"; got != want {
 		t.Errorf("Evidence = %s\nwant %s", got, want)
+	}
+}
+
+// TestLinkedHome: the kernel tells where an open file really is; the artifact
+// is known by the path it is watched under.
+func TestLinkedHome(t *testing.T) {
+	s := session("/home/link", idA, "/p")
+	ev := look(t, providers.Process{Open: []string{path("/real/home", idA)}, Env: map[string]string{"HOME": "/home/link"}}, []providers.Session{s})
+	if len(ev) != 1 || ev[0].Path != s.Path || ev[0].Refused != "" {
+		t.Errorf("Evidence = %+v, want %s", ev, s.Path)
+	}
+}
+
+// TestWaiting: only the title of an open dialog says that the user is waited for.
+func TestWaiting(t *testing.T) {
+	for title, want := range map[string]providers.Activity{
+		"[ ! ] Action Required | Fix | cx": providers.Waiting,
+		"[ . ] Action Required | Fix | cx": providers.Waiting,
+		"Action Required | cx":             providers.NoActivity,
+		"⠙ Fix | cx":                       providers.NoActivity,
+		"cx":                               providers.NoActivity,
+	} {
+		p := providers.Process{Title: title, Open: []string{path("/h", idA), path("/h", idI)}, CWD: "/p"}
+		refused := session("/h", idI, "/p")
+		refused.Internal = internalSubagent
+		ev := look(t, p, []providers.Session{session("/h", idA, "/p"), refused})
+		if len(ev) != 2 || ev[0].Activity != want || (ev[0].Waiting != "") != (want == providers.Waiting) || ev[1].Activity != providers.NoActivity {
+			t.Errorf("%q: Evidence = %+v, want %q for the first", title, ev, want)
+		}
 	}
 }
 
@@ -299,7 +328,7 @@ func TestNames(t *testing.T) {
 		long[:45] + "... | cx":                       "4:01a22e4e-0000",
 	} {
 		p := providers.Process{CWD: "/home/dev/proj/cx", Title: title, Env: map[string]string{"HOME": home}}
-		ev := evidence(t, p, known)
+		ev := look(t, p, known)
 		if got := line(ev); got != want {
 			t.Errorf("title %q: Evidence = %s, want %s", title, got, want)
 		}
@@ -365,7 +394,7 @@ func TestLog(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := providers.Process{PID: c.pid, Started: c.started, Env: map[string]string{"HOME": home}, CWD: "/nowhere"}
-			ev := evidence(t, p, c.known)
+			ev := look(t, p, c.known)
 			if got := line(ev); got != c.want {
 				t.Errorf("Evidence = %s, want %s", got, c.want)
 			}
@@ -383,7 +412,7 @@ func TestLogMoved(t *testing.T) {
 	home, elsewhere := t.TempDir(), t.TempDir()
 	writeLog(t, elsewhere)
 	p := providers.Process{PID: 23488, CWD: "/nowhere", Env: map[string]string{"HOME": home, "CODEX_SQLITE_HOME": filepath.Join(elsewhere, ".codex")}}
-	if got, want := line(evidence(t, p, logKnown(home))), "2:01a22e50-2060"; got != want {
+	if got, want := line(look(t, p, logKnown(home))), "2:01a22e50-2060"; got != want {
 		t.Errorf("Evidence = %s, want %s", got, want)
 	}
 }
@@ -396,12 +425,12 @@ func TestLogEmbedded(t *testing.T) {
 	const old, young = "01a22e50-64ad-7621-8499-bf4661ce673d", "01a22e50-801a-7180-b0b1-93993d1c24bb"
 	p := providers.Process{PID: 28319, Args: []string{"codex", "--no-daemon"}, Env: map[string]string{"HOME": home}, CWD: "/home/dev/proj/cx",
 		Started: time.Date(2026, 11, 30, 21, 15, 48, 0, time.UTC), Open: []string{path(home, young), path(home, old)}}
-	ev := evidence(t, p, logKnown(home))
+	ev := look(t, p, logKnown(home))
 	if got, want := line(ev), "1:01a22e50-801a, 1:01a22e50-64ad refused"; got != want {
 		t.Errorf("Evidence = %s, want %s", got, want)
 	}
 	p.PID = 9
-	ev = evidence(t, p, logKnown(home))
+	ev = look(t, p, logKnown(home))
 	if got, want := line(ev), "1:01a22e50-801a, 1:01a22e50-64ad"; got != want {
 		t.Errorf("without rows: Evidence = %s, want the tie %s", got, want)
 	}
@@ -438,7 +467,7 @@ func TestLogSameTime(t *testing.T) {
 			home := t.TempDir()
 			writeLog(t, home, append(c.rows, thread(start(22), idA), thread(start(25), idC))...)
 			p := providers.Process{PID: 1, Env: map[string]string{"HOME": home}, CWD: "/nowhere", Started: time.Unix(1796073399, 0)}
-			ev := evidence(t, p, logKnown(home))
+			ev := look(t, p, logKnown(home))
 			if got := line(ev); got != c.want {
 				t.Errorf("Evidence = %s, want %s", got, c.want)
 			}
@@ -450,7 +479,7 @@ func TestLogSameTime(t *testing.T) {
 // log that cannot be read now is "unknown". Nothing is ever written.
 func TestLogTrouble(t *testing.T) {
 	known := func(home string) []providers.Session { return logKnown(home) }
-	look := func(t *testing.T, ctx context.Context, home string) (string, error) {
+	try := func(t *testing.T, ctx context.Context, home string) (string, error) {
 		t.Helper()
 		p := providers.Process{PID: 23488, Env: map[string]string{"HOME": home}, CWD: "/nowhere"}
 		ev, err := Provider{}.Evidence(ctx, p, known(home))
@@ -459,7 +488,7 @@ func TestLogTrouble(t *testing.T) {
 	t.Run("not open by the program", func(t *testing.T) {
 		home := t.TempDir()
 		writeLog(t, home).Close()
-		if got, err := look(t, t.Context(), home); got != "" || err != nil {
+		if got, err := try(t, t.Context(), home); got != "" || err != nil {
 			t.Errorf("Evidence = %s, %v, want none", got, err)
 		}
 		files, err := os.ReadDir(filepath.Join(home, ".codex"))
@@ -477,14 +506,14 @@ func TestLogTrouble(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got, err := look(t, t.Context(), home); got != "" || err != nil {
+		if got, err := try(t, t.Context(), home); got != "" || err != nil {
 			t.Errorf("Evidence = %s, %v, want none", got, err)
 		}
 	})
 	t.Run("another schema", func(t *testing.T) {
 		home := t.TempDir()
 		writeLog(t, home, "ALTER TABLE logs RENAME COLUMN feedback_log_body TO message")
-		if got, err := look(t, t.Context(), home); got != "" || err != nil {
+		if got, err := try(t, t.Context(), home); got != "" || err != nil {
 			t.Errorf("Evidence = %s, %v, want none", got, err)
 		}
 	})
@@ -499,7 +528,7 @@ func TestLogTrouble(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got, err := look(t, t.Context(), home)
+		got, err := try(t, t.Context(), home)
 		if err == nil || got != "" {
 			t.Fatalf("Evidence = %s, %v, want an error", got, err)
 		}
@@ -512,7 +541,7 @@ func TestLogTrouble(t *testing.T) {
 		writeLog(t, home)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if got, err := look(t, ctx, home); err == nil {
+		if got, err := try(t, ctx, home); err == nil {
 			t.Errorf("Evidence = %s, nil, want an error", got)
 		}
 	})

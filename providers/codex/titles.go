@@ -78,6 +78,14 @@ func titleEvidence(title string, known []providers.Session) []providers.Evidence
 	return ev
 }
 
+// asksUser says whether the title asks for the user: an approval or a question
+// is open (0.171.0: "[ ! ] Action Required | name | directory", each second
+// with "[ . ]").
+func asksUser(title string) bool {
+	items := titleItems(title)
+	return len(items) > 0 && (items[0] == "[ ! ] Action Required" || items[0] == "[ . ] Action Required")
+}
+
 // nameEvidence finds the one thread whose name stands in the title. A fork
 // inherits the name of its parent (its own line in the index says so), so a
 // name of two threads proves nothing; nor does one that is the directory's.
