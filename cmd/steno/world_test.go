@@ -47,9 +47,10 @@ var standinBinary = sync.OnceValues(func() (string, error) {
 
 // world is a home of its own with a daemon and agents.
 type world struct {
-	t   *testing.T
-	dir string
-	env []string
+	t     *testing.T
+	dir   string
+	env   []string
+	panes int // tmux panes so far
 }
 
 func newWorld(t *testing.T) *world {
