@@ -28,12 +28,19 @@ func (t *tree) compare(roots []Root) {
 	t.anchor(roots)
 }
 
-// resync looks at one directory again, with nothing taken for granted: it may
-// have come, gone, or been replaced. What it holds is reported.
+// resync looks at one directory again: it may have come, gone, or been replaced.
+// What it holds is reported.
 func (t *tree) resync(dir string, roots []Root) {
+	if t.renew(dir, roots) {
+		t.anchor(roots)
+	}
+}
+
+// renew sets the watches of dir and of all below it anew, and reports what they
+// hold. It says whether dir is a root or lies above one.
+func (t *tree) renew(dir string, roots []Root) (leads bool) {
 	t.begin()
 	t.forget(dir)
-	leads := false
 	for _, r := range roots {
 		if r.Dir == dir || under(r.Dir, dir) {
 			leads = true
@@ -52,9 +59,7 @@ func (t *tree) resync(dir string, roots []Root) {
 		}
 		t.scan(dir, left, dev, false, true)
 	}
-	if leads {
-		t.anchor(roots)
-	}
+	return leads
 }
 
 // forget drops what is known of dir and of all below it. An inode number alone
@@ -163,7 +168,7 @@ func (t *tree) watch(dir string, id inode, left int, hot int64, root bool) {
 			t.keep(n, left, hot, root)
 			return
 		}
-		t.drop(n)
+		t.doubt(n)
 	}
 	if n := t.byID[id]; n != nil {
 		// The same directory by another path: one watch is enough, unless that
@@ -172,7 +177,7 @@ func (t *tree) watch(dir string, id inode, left int, hot int64, root bool) {
 			t.keep(n, left, hot, root)
 			return
 		}
-		t.drop(n)
+		t.doubt(n)
 	}
 	why := t.add(dir, id, left, hot, root)
 	if why != "" {
@@ -216,6 +221,11 @@ func (t *tree) add(dir string, id inode, left int, hot int64, root bool) string 
 
 // set makes the directory known and then watched: its end may be the first event.
 func (t *tree) set(n *node) error {
+	for _, old := range []*node{t.w.nodes[n.path], t.byID[n.id]} {
+		if old != nil {
+			t.doubt(old) // one node for a path, and for an inode
+		}
+	}
 	t.w.mu.Lock()
 	t.w.nodes[n.path] = n
 	t.w.mu.Unlock()
@@ -267,6 +277,13 @@ func (t *tree) drop(n *node) {
 	}
 }
 
+// doubt drops a directory that is not what it was, and has it looked at again: the
+// event of its end goes with its watch.
+func (t *tree) doubt(n *node) {
+	t.drop(n)
+	t.w.resync(n.path)
+}
+
 // all are the nodes, to change the map meanwhile.
 func (t *tree) all() []*node {
 	out := make([]*node, 0, len(t.w.nodes))
@@ -303,9 +320,7 @@ func (t *tree) anchor(roots []Root) {
 		again := false
 		for _, r := range roots {
 			if moved[filepath.Dir(r.Dir)] && t.state[r.Dir] != (inode{}) {
-				t.begin()
-				t.forget(r.Dir)
-				t.root(r, true)
+				t.renew(r.Dir, roots)
 				again = true
 			}
 		}
@@ -327,9 +342,12 @@ func (t *tree) anchorMissing(roots []Root) (moved map[string]bool) {
 			}
 			dir = above(r.Dir)
 			id := dirID(dir)
+			if id == (inode{}) {
+				continue // gone already
+			}
 			n := t.byID[id]
 			if n != nil && dirID(n.path) != id {
-				t.drop(n) // its directory is gone, and the inode has come back
+				t.doubt(n) // its directory is gone, and the inode has come back
 				n = nil
 			}
 			if n == nil {
@@ -337,10 +355,7 @@ func (t *tree) anchorMissing(roots []Root) (moved map[string]bool) {
 				moved[dir] = true
 			}
 			if dirID(r.Dir) != (inode{}) {
-				// What is known of it, or was seen in this pass, was before.
-				t.begin()
-				t.forget(r.Dir)
-				t.root(r, true)
+				t.renew(r.Dir, roots)
 			} else if above(r.Dir) == dir && t.byID[id] != nil {
 				break
 			}
