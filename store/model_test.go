@@ -104,7 +104,7 @@ func runModel(t *testing.T, seed uint64) {
 	}
 	m := &model{o: bounds()}
 	s := openTest(t, m.o)
-	for step := range 600 {
+	for step := range 300 {
 		switch n := r.IntN(20); {
 		case n == 0:
 			if err := s.Check(t.Context()); err != nil {
