@@ -3,6 +3,7 @@ package main
 import (
 	"net"
 	"os"
+	"os/exec"
 	"strconv"
 	"testing"
 	"time"
@@ -40,4 +41,22 @@ func listenUnix(t *testing.T, path string) *os.File {
 	l.Close()
 	t.Cleanup(func() { f.Close() })
 	return f
+}
+
+// runMake runs make in the module's root.
+func runMake(t *testing.T, env []string, args ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath("make"); err != nil {
+		t.Skip("make is not installed")
+	}
+	cmd := exec.CommandContext(t.Context(), "make", args...)
+	cmd.Dir = moduleRoot
+	cmd.Env = append(os.Environ(), env...)
+	// Under "make test" these would carry the outer make's options over.
+	cmd.Env = append(cmd.Env, "MAKEFLAGS=", "MAKELEVEL=0", "MFLAGS=")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("make %v: %v: %s", args, err, out)
+	}
+	return string(out)
 }
