@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,7 +24,7 @@ func lockStateDir(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open lock of state directory: %w", err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := takeLock(f); err != nil {
 		defer f.Close()
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, fmt.Errorf("lock state directory %s: %w", dir, err)
@@ -49,4 +50,21 @@ func lockStateDir(dir string) (*os.File, error) {
 		return nil, fmt.Errorf("write lock of state directory: %w", err)
 	}
 	return f, nil
+}
+
+// A daemon that was killed may hold its lock for a moment: while the kernel ends
+// it, or in a child that it had forked and that has not become tmux yet.
+const (
+	lockWait = time.Second
+	lockTry  = 20 * time.Millisecond
+)
+
+// takeLock locks f, and waits lockWait for another holder to go.
+func takeLock(f *os.File) error {
+	for deadline := time.Now().Add(lockWait); ; time.Sleep(lockTry) {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(deadline) {
+			return err
+		}
+	}
 }
