@@ -17,6 +17,7 @@ func TestRecognise(t *testing.T) {
 		{"headless", "claude", npm + "-linux-x64/claude", npm + "-linux-x64/claude|-p|hello|--output-format|stream-json", providers.Worker},
 		{"replaced by an update", "claude", npm + "/bin/claude.exe (deleted)", "claude|--continue", providers.Worker},
 		{"native installer", "claude", "/home/dev/.local/share/claude/versions/2.1.332", "claude", providers.Worker},
+		{"native installer by its version", "2.1.332", "/home/dev/.local/share/claude/versions/2.1.332", "/home/dev/.local/share/claude/versions/2.1.332|-c", providers.Worker},
 		{"unreadable executable", "claude", "", "claude", providers.Worker},
 		{"script", "node", "/usr/bin/node", "node|" + npm + "/cli.js|--resume", providers.Worker},
 		{"script by its link", "node", "/usr/bin/node", "node|--no-warnings|/usr/local/bin/claude", providers.Worker},

@@ -15,13 +15,13 @@ import (
 )
 
 // chain makes a transcript of one long turn: a prompt, n tool calls with their
-// results, an answer.
-func chain(n int) []byte {
+// results, an answer. Chains with other salts have other ids.
+func chain(salt, n int) []byte {
 	var b bytes.Buffer
 	at, parent := time.Date(2026, 11, 30, 10, 0, 0, 0, time.UTC), "null"
 	put := func(kind, rest string) {
 		at = at.Add(time.Second)
-		uuid := fmt.Sprintf(`"%08x-0000-4000-8000-000000000000"`, b.Len())
+		uuid := fmt.Sprintf(`"%08x-0000-4000-8000-%012x"`, b.Len(), salt)
 		fmt.Fprintf(&b, `{"parentUuid":%s,"isSidechain":false,"type":"%s",%s,"uuid":%s,"timestamp":"%s","promptId":"p1"}`+"\n",
 			parent, kind, rest, uuid, at.Format(time.RFC3339Nano))
 		parent = uuid
@@ -39,19 +39,20 @@ func chain(n int) []byte {
 // A turn longer than all of the projector's memory keeps its identity, over
 // restarts and when observation begins inside it.
 func TestLongTurn(t *testing.T) {
-	c := providertest.Case{Name: "long", Data: chain(300)}
+	c := providertest.Case{Name: "long", Data: append(chain(1, 5), chain(2, 300)...)}
 	providertest.Run(t, Provider{}, []providertest.Case{c})
 	drafts := providertest.Drafts(providertest.Play(newProjector(nil), providertest.Split(c.Data), providertest.Script{End: true}))
 	last := drafts[len(drafts)-2]
-	if last.Kind != providers.TurnFinal || last.Text != "done" || last.Turn != drafts[0].Turn {
-		t.Errorf("final = %s, want that of turn %s", providertest.Format(last), drafts[0].Turn)
+	start := drafts[len(drafts)-5] // start, state, message, final, state
+	if last.Kind != providers.TurnFinal || start.Kind != providers.TurnStarted || last.Text != "done" || last.Turn != start.Turn {
+		t.Errorf("final = %s, want that of turn %s", providertest.Format(last), start.Turn)
 	}
 }
 
 // Rewind stops soon after it knows enough: its cost does not grow with the
 // transcript.
 func TestRewindIsBounded(t *testing.T) {
-	one := chain(40)
+	one := chain(0, 40)
 	recs := providertest.Split(bytes.Repeat(one, 50))
 	p, n := newProjector(nil), 0
 	for i := len(recs) - 1; i >= 0; i-- {
@@ -159,7 +160,7 @@ func permute(recs []providers.Record, n int, f func()) {
 // What waits for a parent that never comes is bounded, and every record of it
 // is given.
 func TestWaitingIsBounded(t *testing.T) {
-	recs := providertest.Split(chain(500))
+	recs := providertest.Split(chain(0, 500))
 	p := newProjector(nil)
 	texts := 0
 	for i, r := range recs[1:] {
