@@ -1,12 +1,10 @@
 package observer
 
 import (
-	"context"
 	"database/sql"
 	"path/filepath"
 	"runtime"
 	"testing"
-	"time"
 
 	_ "modernc.org/sqlite"
 )
@@ -52,60 +50,6 @@ func TestLockedStoreLosesNothing(t *testing.T) {
 	if !r.store.Working() {
 		t.Fatal("the store works again and does not say so")
 	}
-}
-
-// Invariant 9 and 11: an idle observer does nothing but look, and an append
-// touches only its own artifact.
-func TestWorkCounts(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.Sweep = 50 * time.Millisecond })
-	const files = 200
-	for i := range files {
-		r.write("old"+string(rune('a'+i%26))+string(rune('a'+i/26)), records("o")...)
-	}
-	r.run()
-	r.start("s1")
-	r.write("s1", records("t1")...)
-	r.want(all([]string{available}, turn("t1"))...)
-	head := r.events()[5].Sequence
-	before := r.jobs()
-	swept := r.obs.Status().Watch.Sweeps
-	r.until("some sweeps have passed", func() bool { return r.obs.Status().Watch.Sweeps > swept+5 })
-	if n := r.jobs() - before; n != 0 {
-		t.Fatalf("%d refreshes of an unchanged tree", n)
-	}
-	r.write("s1", records("t2")...)
-	r.want(all([]string{available}, turn("t1"), turn("t2"))...)
-	r.until("the refresh is committed", func() bool { return r.jobs() > before })
-	for path, n := range r.refreshed() {
-		if path != r.path("s1") && n != 0 {
-			t.Fatalf("%s was read %d times", path, n)
-		}
-	}
-	if last := r.events()[10].Sequence; last != head+5 {
-		t.Fatalf("sequence %d after %d", last, head)
-	}
-}
-
-// refreshed counts the refreshes of each artifact.
-func (r *rig) refreshed() map[string]int {
-	out := map[string]int{}
-	err := r.obs.ask(context.Background(), func() {
-		for path, a := range r.obs.artifacts {
-			out[path] = a.refreshes
-		}
-	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return out
-}
-
-func (r *rig) jobs() int {
-	n := 0
-	for _, c := range r.refreshed() {
-		n += c
-	}
-	return n
 }
 
 // Everything that Run starts has ended when it returns; newRig checks it again

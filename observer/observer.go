@@ -45,6 +45,7 @@ type Observer struct {
 	slots     map[string]uint32       // multiplexer server -> upper half of its pane ids
 	queue     []*job                  // waiting for a worker, oldest first
 	out       []commit                // waiting for the committer, oldest first
+	sent      int                     // commits so far: the work-count tests read it
 	failures  map[string]uint64       // observer failures by provider
 	last      probed                  // newest answer of the prober
 	watchMode string

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"steno/observer/tail"
 	"steno/observer/watch"
 	"steno/providers"
 	"steno/store"
@@ -70,6 +71,9 @@ type Options struct {
 	Workers int
 	// Watch configures the watcher: budget of watches, seams for tests.
 	Watch watch.Options
+	// Stats, when set, counts the files that were opened and the bytes that were
+	// read of bound artifacts.
+	Stats *tail.Stats
 	// Heartbeat is called by the committer, which is the end of the pipeline,
 	// at least every second while it makes progress. For a watchdog.
 	Heartbeat func()

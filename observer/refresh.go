@@ -40,6 +40,7 @@ type attachment struct {
 	artifact  providers.Artifact
 	provider  providers.Provider
 	source    *store.Source // restart point of the same agent, nil when there is none
+	stats     *tail.Stats
 	base      int64
 	appeared  time.Time
 	refused   bool      // by evidence as strong as what binds now
@@ -87,7 +88,7 @@ func (o *Observer) dispatch(a *artifact, what task, now time.Time) {
 
 func (o *Observer) attachment(a *artifact) *attachment {
 	t := &attachment{
-		artifact: a.Artifact, provider: a.provider,
+		artifact: a.Artifact, provider: a.provider, stats: o.opt.Stats,
 		base: a.base, appeared: a.appeared,
 		process: a.agent.owner.Process.Started, available: a.agent.row.Since, began: o.began,
 	}
@@ -115,6 +116,7 @@ func (j *job) run() {
 		if j.err != nil {
 			return
 		}
+		j.reader.file.Stats = j.attach.stats
 	}
 	now := time.Now()
 	switch j.task {
@@ -230,7 +232,10 @@ func (o *Observer) committed(a *artifact) {
 }
 
 // send puts a commit into the queue of the committer.
-func (o *Observer) send(c commit) { o.out = append(o.out, c) }
+func (o *Observer) send(c commit) {
+	o.out = append(o.out, c)
+	o.sent++
+}
 
 // idleAt is when an agent that reports itself idle counts as having given up
 // its open turn; zero when it does not.

@@ -125,11 +125,15 @@ func (r *rig) halt() {
 type agentProcess struct {
 	r    *rig
 	cmd  *exec.Cmd
+	home string
 	stop func()
 }
 
 // start runs an agent and, with a session, writes its registry record.
-func (r *rig) start(session string) *agentProcess {
+func (r *rig) start(session string) *agentProcess { return r.startIn(r.home, session) }
+
+// startIn runs an agent with a home of its own.
+func (r *rig) startIn(home, session string) *agentProcess {
 	r.t.Helper()
 	exe := filepath.Join(r.home, "fakeagent")
 	if _, err := os.Stat(exe); err != nil {
@@ -146,7 +150,7 @@ func (r *rig) start(session string) *agentProcess {
 		}
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = []string{"HOME=" + r.home}
+	cmd.Env = []string{"HOME=" + home}
 	cmd.Dir = r.home
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no terminal: headless
 	in, err := cmd.StdinPipe()
@@ -156,7 +160,7 @@ func (r *rig) start(session string) *agentProcess {
 	if err := cmd.Start(); err != nil {
 		r.t.Fatal(err)
 	}
-	a := &agentProcess{r: r, cmd: cmd}
+	a := &agentProcess{r: r, cmd: cmd, home: home}
 	once := false
 	a.stop = func() {
 		if !once {
@@ -179,7 +183,7 @@ func (a *agentProcess) register(reg fakeRegistry) {
 	if err != nil {
 		a.r.t.Fatal(err)
 	}
-	path := filepath.Join(a.r.home, "fake/reg", fmt.Sprintf("%d.json", reg.PID))
+	path := filepath.Join(a.home, "fake/reg", fmt.Sprintf("%d.json", reg.PID))
 	if err := os.WriteFile(path+".tmp", b, 0o600); err != nil {
 		a.r.t.Fatal(err)
 	}

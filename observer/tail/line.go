@@ -155,6 +155,9 @@ func splice(seg []byte) int {
 	}
 	text := trim(seg)
 	bad := int(syntax.Offset) - 1
+	if bad >= len(seg)-1 {
+		return len(seg) // all of it was accepted and more was expected: no proof
+	}
 	for i := min(bad, len(text)-1); i > 0 && i >= bad-spliceBack; i-- {
 		if text[i] != '{' {
 			continue
