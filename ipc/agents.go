@@ -27,7 +27,9 @@ func listed(agents []store.Agent, now time.Time) []store.Agent {
 			return compare(a.PaneID < b.PaneID)
 		case a.Alive != b.Alive:
 			return compare(a.Alive)
-		case !a.Since.Equal(b.Since): // the one that came later holds the pane
+		case !a.ExitedAt.Equal(b.ExitedAt) && !a.Alive: // the later one held the pane last
+			return compare(a.ExitedAt.After(b.ExitedAt))
+		case !a.Since.Equal(b.Since):
 			return compare(a.Since.After(b.Since))
 		case !a.ObservedAt.Equal(b.ObservedAt):
 			return compare(a.ObservedAt.After(b.ObservedAt))

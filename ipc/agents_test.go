@@ -30,6 +30,9 @@ func TestListed(t *testing.T) {
 		{"dead, time unknown", []store.Agent{{ID: "a", PaneID: 1}}, []string{}},
 		{"its pane is taken", []store.Agent{dead("a", 1, time.Minute), live("b", 1)}, []string{"b"}},
 		{"two dead of one pane", []store.Agent{dead("a", 1, 30*time.Minute), dead("b", 1, time.Minute)}, []string{"b"}},
+		{"two dead of one pane, the later one never available", []store.Agent{
+			dead("a", 1, 30*time.Minute), {ID: "b", PaneID: 1, ExitedAt: noon.Add(-time.Minute)},
+		}, []string{"b"}},
 		{"never two living of one pane", []store.Agent{
 			{ID: "a", PaneID: 1, Alive: true, Since: noon}, {ID: "b", PaneID: 1, Alive: true, Since: noon.Add(time.Second)},
 		}, []string{"b"}},

@@ -233,14 +233,30 @@ func (c *Client) send(ctx context.Context, line []byte) error {
 	}
 	defer func() { <-c.write }()
 	c.conn.SetWriteDeadline(time.Now().Add(sendTimeout))
-	if _, err := c.conn.Write(line); err != nil {
-		// A daemon that refuses us closes without reading. What it said first
-		// is still there to be read, and says more than the broken pipe.
-		c.conn.SetReadDeadline(time.Now().Add(sendTimeout))
-		<-c.done
-		return c.failure()
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		c.conn.SetWriteDeadline(time.Unix(1, 0))
+	})
+	n, err := c.conn.Write(line)
+	if !stop() {
+		<-ended // or it would set the deadline of the next line
 	}
-	return nil
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		if n > 0 {
+			c.fail(fmt.Errorf("%w: a request was broken off", ErrDisconnected))
+			c.conn.Close()
+		}
+		return ctx.Err()
+	}
+	// A daemon that refuses us closes without reading. What it said first is
+	// still there to be read, and says more than the broken pipe.
+	c.conn.SetReadDeadline(time.Now().Add(sendTimeout))
+	<-c.done
+	return c.failure()
 }
 
 // read hands answers to their callers until the connection ends.

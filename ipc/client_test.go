@@ -285,3 +285,58 @@ func TestClientLosesDaemon(t *testing.T) {
 		t.Errorf("a request that is too long: %v", err)
 	}
 }
+
+// A daemon that does not read does not hold a call beyond its context.
+func TestClientDaemonDoesNotRead(t *testing.T) {
+	path := shortDir(t) + "/s"
+	ln, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := make(chan struct{})
+	over := make(chan struct{})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer ln.Close()
+	defer close(over)
+	wg.Go(func() {
+		conn, err := ln.Accept()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		r := bufio.NewReader(conn)
+		if _, err := r.ReadString('\n'); err != nil {
+			t.Error(err)
+		}
+		fmt.Fprintln(conn, `{"jsonrpc":"2.0","id":1,"result":{"schema":"wakterm.agent-api.v1","api_major":1}}`)
+		if _, err := r.Peek(1); err != nil {
+			t.Error(err)
+		}
+		close(begun) // the next request has begun, and nothing more is read
+		<-over
+	})
+	c, err := Dial(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, cancel := contextOf(t)
+	failed := make(chan error, 1)
+	go func() {
+		// Longer than the buffers of a socket.
+		_, err := c.Explain(ctx, strings.Repeat("x", wire.MaxRequest-1000))
+		failed <- err
+	}()
+	<-begun
+	began := time.Now()
+	cancel()
+	if err := <-failed; !errors.Is(err, context.Canceled) || time.Since(began) > sendTimeout-time.Second {
+		t.Errorf("Explain = %v after %v, want context.Canceled", err, time.Since(began))
+	}
+	// The line was broken off, so the connection is of no more use.
+	if _, err := c.Catalog(t.Context()); !errors.Is(err, ErrDisconnected) {
+		t.Errorf("Catalog = %v, want ErrDisconnected", err)
+	}
+}

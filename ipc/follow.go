@@ -36,6 +36,8 @@ type FollowOptions struct {
 	// Retry is how long a lost daemon is looked for; 0 is 30 s, a negative
 	// value ends at the first loss.
 	Retry time.Duration
+
+	slack time.Duration // 0 is slack
 }
 
 // Follow gives page after page to each, in order, and empty ones too. Pages
@@ -48,6 +50,9 @@ type FollowOptions struct {
 func Follow(ctx context.Context, o FollowOptions, each func(wire.Page) error) error {
 	if o.Retry == 0 {
 		o.Retry = 30 * time.Second
+	}
+	if o.slack == 0 {
+		o.slack = slack
 	}
 	if o.Wait < 0 || o.Wait > wire.MaxWait*time.Millisecond {
 		o.Wait = wire.MaxWait * time.Millisecond
@@ -106,18 +111,24 @@ func Follow(ctx context.Context, o FollowOptions, each func(wire.Page) error) er
 // read reads one page, over a new connection when there is none. It returns
 // the connection to go on with, nil when that is of no more use.
 func (o *FollowOptions) read(ctx context.Context, c *Client, p wire.ReadParams) (wire.Page, *Client, error) {
-	ctx, cancel := context.WithTimeout(ctx, o.Wait+slack)
+	limited, cancel := context.WithTimeout(ctx, o.Wait+o.slack)
 	defer cancel()
+	silent := func(err error) error {
+		if limited.Err() != nil && ctx.Err() == nil {
+			return fmt.Errorf("%w: no answer in %v", ErrUnreachable, o.Wait+o.slack)
+		}
+		return err
+	}
 	if c == nil {
 		var err error
-		if c, err = o.Dial(ctx); err != nil {
-			return wire.Page{}, nil, err
+		if c, err = o.Dial(limited); err != nil {
+			return wire.Page{}, nil, silent(err)
 		}
 	}
-	page, err := c.ReadEvents(ctx, p)
+	page, err := c.ReadEvents(limited, p)
 	if err != nil {
 		c.Close()
-		return page, nil, err
+		return page, nil, silent(err)
 	}
 	return page, c, nil
 }
@@ -128,8 +139,7 @@ func passing(err error) bool {
 	if errors.As(err, &e) {
 		return e.Code == CodeUnavailable || e.Code == CodeTooMany || e.Code == CodeInternal
 	}
-	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrDisconnected) ||
-		errors.Is(err, context.DeadlineExceeded)
+	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrDisconnected)
 }
 
 // pause waits for d or the end of ctx.

@@ -207,3 +207,15 @@ func TestFollowErrors(t *testing.T) {
 		t.Errorf("Follow = %v, want %s", err, CodeParams)
 	}
 }
+
+// A daemon that accepts and never answers is one that is not there.
+func TestFollowSilentDaemon(t *testing.T) {
+	path := impostor(t, map[string]string{"ReadAgentEvents": ""})
+	began := time.Now()
+	err := Follow(t.Context(), FollowOptions{
+		Dial: dialer(path), Wait: 10 * time.Millisecond, Retry: 200 * time.Millisecond, slack: 50 * time.Millisecond,
+	}, nil)
+	if e := time.Since(began); !errors.Is(err, ErrUnreachable) || e > soon {
+		t.Errorf("Follow = %v in %v, want ErrUnreachable", err, e)
+	}
+}

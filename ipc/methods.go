@@ -54,6 +54,9 @@ func hello(c *session, _ context.Context, req *request) (any, error) {
 	if err := req.decode(&p); err != nil {
 		return nil, err
 	}
+	if len(p.Client) > wire.MaxClient {
+		return nil, invalid("client has at most 128 bytes")
+	}
 	if p.APIMajor != 0 && p.APIMajor != wire.Major {
 		return nil, &Error{CodeMajor, fmt.Sprintf("this daemon speaks major version %d of the agent API", wire.Major)}
 	}
@@ -133,7 +136,11 @@ func explain(c *session, life context.Context, req *request) (any, error) {
 	}
 	ctx, cancel := c.live(life)
 	defer cancel()
-	return c.s.o.Live.Explain(ctx, p.Target)
+	ex, err := c.s.o.Live.Explain(ctx, p.Target)
+	if ex.Evidence == nil {
+		ex.Evidence = []wire.EvidenceRow{}
+	}
+	return ex, err
 }
 
 func status(c *session, life context.Context, _ *request) (any, error) {

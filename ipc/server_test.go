@@ -69,6 +69,7 @@ func TestBadRequests(t *testing.T) {
 		{"257 kinds", read(`{"kinds":[` + names(257) + `]}`), "7", CodeParams},
 		{"empty agent", read(`{"agents":[""]}`), "7", CodeParams},
 		{"long agent", read(`{"agents":["` + strings.Repeat("a", 257) + `"]}`), "7", CodeParams},
+		{"long client name", call("Hello", `{"client":"`+strings.Repeat("c", 129)+`"}`), "7", CodeParams},
 		{"major 2", call("Hello", `{"api_major":2}`), "7", CodeMajor},
 		{"explain nothing", call("Explain", `{}`), "7", CodeParams},
 		{"explain unknown", call("Explain", `{"target":"oak"}`), "7", CodeNotFound},

@@ -27,7 +27,7 @@ type Hello struct {
 
 // HelloParams is a client's greeting.
 type HelloParams struct {
-	// Client is the client's name, for the reader of a log; at most 128 bytes.
+	// Client is the client's name, at most MaxClient bytes.
 	Client string `json:"client,omitempty"`
 	// APIMajor is the major version that the client speaks; 0 is Major.
 	APIMajor int `json:"api_major,omitempty"`
@@ -47,6 +47,9 @@ type ReadParams struct {
 	Kinds  []string `json:"kinds,omitempty"`
 	Agents []string `json:"agents,omitempty"`
 }
+
+// MaxClient is the longest name of a client, in bytes.
+const MaxClient = 128
 
 // MaxFilter is the most names in one filter, and MaxName the longest of them,
 // in bytes.
