@@ -1,6 +1,7 @@
 package tail
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -106,10 +107,8 @@ func (h *handle) lineEnd(limit int64) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		for i := got - 1; i >= 0; i-- {
-			if b[i] == '\n' {
-				return at - n + int64(i) + 1, nil
-			}
+		if i := bytes.LastIndexByte(b[:got], '\n'); i >= 0 {
+			return at - n + int64(i) + 1, nil
 		}
 		at -= n
 	}
