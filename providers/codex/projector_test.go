@@ -95,6 +95,57 @@ func TestTurn(t *testing.T) {
 	}
 }
 
+// TestLateTurn: an item of a turn that is no longer remembered does not start
+// it again.
+func TestLateTurn(t *testing.T) {
+	p := newTest()
+	id := func(i int) string { return fmt.Sprintf("01a2%04x-0000-7000-8000-00000000%04x", 0x400+i, i) }
+	for i := range turnsKept + 2 {
+		feed(p, event("task_started", id(i), ""), prompt(id(i)), event("task_complete", id(i), ""))
+	}
+	last := p.Turn()
+	if got := feed(p, event("item_completed", id(0), `,"item":{"type":"CommandExecution","id":"c"}`)); len(got) != 0 {
+		t.Errorf("drafts = %s, want none", kinds(got))
+	}
+	if got := kinds(feed(p, event("item_completed", id(1), `,"item":{"type":"AgentMessage","id":"m","content":[{"type":"Text","text":"late"}]}`))); got != "assistant_message/1" {
+		t.Errorf("drafts = %s, want the text alone", got)
+	}
+	if got := p.Turn(); got != last {
+		t.Errorf("Turn = %v, want %v", got, last)
+	}
+}
+
+// TestOtherThread: a start that its prompt shows to be another thread's is
+// taken back, and the turn before it is the current one again.
+func TestOtherThread(t *testing.T) {
+	p := newTest()
+	feed(p, event("item_completed", turn1, `,"item":{"type":"EnteredReviewMode","id":"e"}`))
+	foreign := strings.Replace(prompt(turn2), `"item":`, `"thread_id":"01a2ffff-0000-7000-8000-000000000000","item":`, 1)
+	if got := feed(p, event("task_started", turn2, ""), foreign, event("task_complete", turn2, `,"last_agent_message":"x"`)); len(got) != 0 {
+		t.Errorf("drafts = %s, want none", kinds(got))
+	}
+	if got, want := p.Turn(), (providers.Turn{ID: turn1, State: providers.WaitingOnAgent}); got != want {
+		t.Errorf("Turn = %v, want %v", got, want)
+	}
+}
+
+// TestCopiedHistory: what follows a second header of another thread is history
+// even where its start is missing, up to the thread's own first start.
+func TestCopiedHistory(t *testing.T) {
+	p := newTest()
+	meta := func(id string) string {
+		return fmt.Sprintf(`{"type":"session_meta","payload":{"id":%q,"source":"cli"}}`, id)
+	}
+	copied := feed(p, meta(thread), meta("019fffff-0000-7000-8000-000000000000"), event("agent_message", "", `,"message":"old"`),
+		event("task_complete", "", `,"last_agent_message":"old"`), event("task_started", "", ""))
+	if len(copied) != 0 {
+		t.Errorf("drafts = %s, want none of the copied records", kinds(copied))
+	}
+	if got, want := kinds(feed(p, event("task_started", turn1, ""), prompt(turn1))), "turn_started/1 waiting_on_agent/1"; got != want {
+		t.Errorf("drafts = %s, want %s", got, want)
+	}
+}
+
 // TestInternal: no record of a subagent's rollout makes an event, a gap still
 // gives its failure.
 func TestInternal(t *testing.T) {
