@@ -2,6 +2,7 @@ package observer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -110,11 +111,32 @@ func (c *committer) commit(ctx context.Context, group []commit) error {
 			arts = append(arts, g.art)
 		}
 	}
-	if err := c.write(ctx, all); err != nil {
+	err := c.write(ctx, all)
+	if errors.Is(err, store.ErrInvalid) {
+		err = c.apart(ctx, group)
+	}
+	if err != nil {
 		return err
 	}
 	if len(arts) > 0 {
 		c.acks <- arts
+	}
+	return nil
+}
+
+// apart writes the commits of a refused group one by one. One that breaks a
+// bound of the store can never be written: it is a fault of ours, which costs
+// its facts but not the daemon.
+func (c *committer) apart(ctx context.Context, group []commit) error {
+	for _, g := range group {
+		err := c.write(ctx, g.batch)
+		if errors.Is(err, store.ErrInvalid) {
+			c.log.Error().Err(err).Int("events", len(g.batch.Events)).Msg("facts were dropped: the store's bounds do not hold them")
+			continue
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	_ "modernc.org/sqlite"
+
+	"steno/store"
 )
 
 // A store that another process locks takes nothing and acknowledges nothing;
@@ -66,4 +68,20 @@ func TestRunJoinsEverything(t *testing.T) {
 	if _, err := r.obs.Panes(t.Context()); err == nil {
 		t.Fatal("the prober answers after its end")
 	}
+}
+
+// A commit that the store can never take does not take its neighbours or the
+// daemon with it.
+func TestInvalidCommitIsDropped(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	r.start("s1")
+	r.want(available)
+	if err := r.obs.ask(t.Context(), func() {
+		r.obs.send(commit{batch: store.Batch{Sources: []store.Source{{Path: "/x", State: make([]byte, store.MaxState+1)}}}})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	r.write("s1", records("t1")...)
+	r.want(all([]string{available}, turn("t1"))...)
 }

@@ -19,6 +19,7 @@ type Process struct {
 	CWD                  string
 	Env                  map[string]string // only the variables that some provider asked for, see Names
 	Title                string            // title of its pane as the multiplexer reports it, "" when unknown
+	Pane                 string            // "%N" of its tmux pane, "" outside of tmux
 	Open                 []string          // targets of /proc/<pid>/fd that are regular files; filled on request only
 }
 

@@ -56,7 +56,7 @@ type Place struct {
 // Owner is a harness that may own a session.
 type Owner struct {
 	Provider string
-	Process  providers.Process // the worker; Title is that of its pane
+	Process  providers.Process // the worker, with Title and Pane
 	Launcher int               // pid of the process that started it and waits, 0 = none
 	Place    Place
 	// Foreground is false for a harness that is stopped or in the background
@@ -151,6 +151,7 @@ func (h *harnesses) own(owners []Owner, u unit, place Place, foreground bool) []
 	}
 	if place.Pane != nil {
 		o.Process.Title = place.Pane.Title
+		o.Process.Pane = "%" + strconv.FormatUint(uint64(place.Number), 10)
 	}
 	return append(owners, o)
 }

@@ -279,7 +279,7 @@ func (s *Scanner) mark(out *Processes) {
 }
 
 // ReadProcess reads one process, whoever it belongs to, with everything that may
-// be read of it but Open and Title.
+// be read of it but Open, Title and Pane.
 func (s *Scanner) ReadProcess(pid int) (providers.Process, error) {
 	up, err := s.uptime()
 	if err != nil {

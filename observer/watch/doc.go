@@ -27,9 +27,10 @@
 //   - Idle costs nothing: a timer runs only while a root is missing, a watch
 //     was refused, or the budget is used up.
 //
-// What it cannot see by events: a directory above a root being renamed, or a
-// symbolic link on the way to a root being changed. SetRoots looks at the roots
-// again each time, one stat for each, so calling it with each sweep mends that.
+// What it cannot see by events: writes to a file that is only linked into a root; a
+// directory above a root being renamed, or a symbolic link on the way to a root
+// being changed. The sweep sees the first. For the others SetRoots looks at the roots
+// again each time, one stat for each, so it is to be called with each sweep.
 //
 // Network and user-space file systems (NFS, CIFS, 9p, FUSE, drvfs) are not
 // watched; what lies there is counted as unwatched, one for each tree, and Health

@@ -107,6 +107,7 @@ type entry struct {
 	ProcStart json.RawMessage `json:"procStart"` // a string of clock ticks
 	Status    string          `json:"status"`
 	Waiting   string          `json:"waitingFor"`
+	Tmux      string          `json:"tmux"`      // "session:@2.%5" (2.1.332), where it runs in tmux
 	Updated   int64           `json:"updatedAt"` // ms
 	Since     int64           `json:"statusUpdatedAt"`
 }
@@ -137,6 +138,8 @@ func registered(ctx context.Context, dir string, p providers.Process, known []pr
 		e.Refused = "the record was left by an earlier process with this pid"
 	case !isUUID(rec.Session):
 		e.Refused = "the record names no session"
+	case p.Pane != "" && rec.Tmux != "" && !strings.HasSuffix(rec.Tmux, "."+p.Pane):
+		e.Refused = "the record names another pane"
 	}
 	if e.Refused != "" {
 		if !isUUID(rec.Session) {

@@ -79,11 +79,13 @@ func TestRegistryRefused(t *testing.T) {
 		{"no start", `"procStart":"224445",`, ``, "no start time"},
 		{"null start", `"224445"`, `null`, "no start time"},
 		{"another pid", `"pid":9001`, `"pid":9002`, "another process"},
+		{"another pane", `"pid":9001`, `"pid":9001,"tmux":"work:@2.%15"`, "another pane"},
 		{"no session", someID, "../../etc/passwd", "no session"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, p := home(t, strings.Replace(recorded, tt.old, tt.new, 1))
+			p.Pane = "%5"
 			got := one(t, p, nil)
 			if !strings.Contains(got.Refused, tt.refused) || got.Activity != "" || got.Path != "" {
 				t.Errorf("Evidence = %+v, want refused with %q and no activity", got, tt.refused)
@@ -93,6 +95,13 @@ func TestRegistryRefused(t *testing.T) {
 			}
 		})
 	}
+	t.Run("the same pane", func(t *testing.T) {
+		_, p := home(t, strings.Replace(recorded, `"pid":9001`, `"pid":9001,"tmux":"work:@2.%5"`, 1))
+		p.Pane = "%5"
+		if got := one(t, p, nil); got.Refused != "" {
+			t.Errorf("Evidence = %+v, want accepted", got)
+		}
+	})
 	t.Run("internal session", func(t *testing.T) {
 		_, p := home(t, recorded)
 		got := one(t, p, []providers.Session{{ID: someID, Path: "/x", Internal: "subagent"}})

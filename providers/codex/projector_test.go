@@ -115,6 +115,19 @@ func TestLateTurn(t *testing.T) {
 	}
 }
 
+// TestManyChildren: a start that waits is not forgotten over many turns of
+// others.
+func TestManyChildren(t *testing.T) {
+	p := newTest()
+	feed(p, event("task_started", turn1, ""))
+	for i := range 2 * turnsKept {
+		feed(p, event("task_started", fmt.Sprintf("01a2%04x-0000-7000-8000-000000000000", 0x500+i), `,"turn_attribution":{"parent_turn_id":"x"}`))
+	}
+	if got, want := kinds(feed(p, prompt(turn1))), "turn_started/1 waiting_on_agent/1"; got != want {
+		t.Errorf("drafts = %s, want %s", got, want)
+	}
+}
+
 // TestOtherThread: a start that its prompt shows to be another thread's is
 // taken back, and the turn before it is the current one again.
 func TestOtherThread(t *testing.T) {

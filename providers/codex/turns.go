@@ -1,5 +1,7 @@
 package codex
 
+import "slices"
+
 func (p *projector) phase(id string) phase {
 	for i := range p.s.Turns {
 		if p.s.Turns[i].ID == id {
@@ -22,7 +24,10 @@ func (p *projector) push(id string, ph phase) {
 		return
 	}
 	if len(p.s.Turns) == turnsKept {
-		p.s.Turns = append(p.s.Turns[:0], p.s.Turns[1:]...)
+		// The oldest is forgotten, but not the current turn or one whose start
+		// still waits, however many turns of others come in between.
+		i := slices.IndexFunc(p.s.Turns, func(t turn) bool { return t.Phase != held && t.ID != p.s.Cur })
+		p.s.Turns = slices.Delete(p.s.Turns, max(i, 0), max(i, 0)+1)
 	}
 	p.s.Turns = append(p.s.Turns, turn{id, ph})
 }
