@@ -25,6 +25,14 @@ type linePrinter struct {
 
 type agentLabel struct{ name, harness, pane string }
 
+// title names the agent and its program, which most names begin with.
+func (l agentLabel) title() string {
+	if strings.HasPrefix(l.name, l.harness) {
+		return l.name
+	}
+	return l.name + " (" + l.harness + ")"
+}
+
 func (a *app) linePrinter(dial func(context.Context) (*ipc.Client, error)) *linePrinter {
 	return &linePrinter{
 		w: a.out, dial: dial, colour: a.colour(a.tty),
@@ -94,7 +102,7 @@ func (p *linePrinter) learn(ctx context.Context, client *ipc.Client) {
 
 // Columns of a line: the time, the agent, the pane, the kind.
 const (
-	nameColumn = 18
+	nameColumn = 22
 	paneColumn = 8
 	kindColumn = 17
 	textStart  = len("15:04:05") + 2 + nameColumn + 1 + paneColumn + 1 + kindColumn + 1
@@ -114,7 +122,7 @@ func (p *linePrinter) line(who agentLabel, e wire.Event) string {
 		text = " " + text
 	}
 	return paint(p.colour, dim, e.ObservedAt.Local().Format("15:04:05")) + "  " +
-		cell(who.name+" ("+who.harness+")", nameColumn) + " " + cell(who.pane, paneColumn) + " " +
+		cell(who.title(), nameColumn) + " " + cell(who.pane, paneColumn) + " " +
 		paint(p.colour, colour, clean(kind)) + text + "\n"
 }
 
@@ -191,9 +199,10 @@ func paneLabels(panes []wire.Pane) map[uint64]string {
 	return out
 }
 
+// paneLabel is the label of a pane, "-" for one that is gone.
 func paneLabel(labels map[uint64]string, id uint64) string {
 	if l := labels[id]; l != "" {
 		return l
 	}
-	return fmt.Sprint(id)
+	return "-"
 }

@@ -44,6 +44,9 @@ read, the second ends it at once.`,
 		if err != nil {
 			return err
 		}
+		if *follow && c.origin["log_level"] == "default" {
+			c.LogLevel = "warn" // the event lines say the rest
+		}
 		s := &service{app: a, config: c, log: a.logger(c.LogLevel), follow: *follow}
 		return s.run(cmd.Context(), *recoverLog)
 	}
@@ -218,7 +221,7 @@ func (s *service) print(ctx context.Context, after uint64, dial func(context.Con
 	lines := s.linePrinter(dial)
 	fmt.Fprintf(s.errw, "steno: following events after %d; Ctrl-C ends\n", after)
 	return ipc.Follow(ctx, ipc.FollowOptions{
-		Dial: dial, After: after, Limit: wire.MaxLimit, Wait: wire.MaxWait * time.Millisecond, Retry: -1,
+		Dial: dial, After: after, Limit: wire.MaxLimit, Wait: wire.MaxWait * time.Millisecond,
 	}, func(page wire.Page) error { return lines.page(ctx, page) })
 }
 

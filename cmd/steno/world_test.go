@@ -38,7 +38,7 @@ var standinBinary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "standin")
-	out, err := exec.Command("go", "build", "-o", path, "steno/cmd/standin").CombinedOutput()
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "steno/cmd/standin").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build stand-in: %w: %s", err, out)
 	}
