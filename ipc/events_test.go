@@ -145,6 +145,28 @@ func TestFilteredWait(t *testing.T) {
 	}
 }
 
+// A filter that matches nothing in a long log gets to its head in steps, within
+// one wait.
+func TestFilteredWaitOverLongLog(t *testing.T) {
+	s := openLog(t, store.Options{})
+	for range 3 {
+		s.add(t, wire.AssistantMessage, agentA, make([]string, 7000)...)
+	}
+	c := serve(t, Options{Store: s}).dial(t)
+	p, err := c.ReadEvents(t.Context(), wire.ReadParams{Agents: []string{agentB}})
+	if err != nil || *p.NextAfterSequence != store.MaxExamined {
+		t.Errorf("without a wait: %+v, %v", p, err)
+	}
+	before := s.pages.Load()
+	p, err = c.ReadEvents(t.Context(), wire.ReadParams{Agents: []string{agentB}, Wait: 50})
+	if err != nil || *p.NextAfterSequence != 21000 {
+		t.Errorf("with a wait: %+v, %v", p, err)
+	}
+	if n := s.pages.Load() - before; n != 4 { // two full steps, the rest, and the last look
+		t.Errorf("%d pages were read, want 4", n)
+	}
+}
+
 // A wait whose cursor is pruned away meanwhile says so.
 func TestGapDuringWait(t *testing.T) {
 	s := openLog(t, store.Options{RetainEvents: 2})
@@ -171,10 +193,18 @@ func TestGapDuringWait(t *testing.T) {
 // id, stays below the bound; no event is lost at the cut.
 func TestByteCut(t *testing.T) {
 	s := openLog(t, store.Options{})
+	// Large events and many of the smallest: what is left over in a page that
+	// was cut among those is less than the envelope with its id.
+	var all []string
+	for i := range 3 {
+		all = append(all, fmt.Sprint(i)+strings.Repeat("x", 300_000))
+	}
+	for i := range 600 {
+		all = append(all, fmt.Sprint(i))
+	}
 	// Texts whose JSON is much longer than they are, and one event of nearly
 	// the largest size.
-	var all []string
-	for i := range 40 {
+	for i := range 20 {
 		all = append(all, fmt.Sprintf("%03d", i)+strings.Repeat("\x01", 10_000))
 	}
 	all = append(all, strings.Repeat("h", 989_000))
