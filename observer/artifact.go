@@ -2,6 +2,7 @@ package observer
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,20 +54,46 @@ type claimer struct {
 type claimRoot struct {
 	providers.Root
 	provider providers.Provider
+	// own roots come from the daemon's environment and configuration; the
+	// others were found in the environment of a running agent.
+	own bool
 }
 
+// maxAdopted bounds the roots that are not the daemon's own.
+const maxAdopted = 64
+
 // add takes roots that are not known yet and says whether there were any.
-func (c *claimer) add(p providers.Provider, roots []providers.Root) bool {
+func (c *claimer) add(p providers.Provider, roots []providers.Root, own bool) bool {
 	added := false
 	for _, r := range roots {
 		r.Dir = filepath.Clean(r.Dir)
 		if c.has(p.ID(), r) {
 			continue
 		}
-		c.roots = append(c.roots, claimRoot{Root: r, provider: p})
+		c.roots = append(c.roots, claimRoot{Root: r, provider: p, own: own})
 		added = true
 	}
 	return added
+}
+
+// drop forgets adopted roots that no live agent uses: those whose directory is
+// gone, and the oldest ones over maxAdopted. It says whether there were any.
+func (c *claimer) drop(used map[string]bool, missing map[string]bool) bool {
+	adopted := 0
+	for _, r := range c.roots {
+		if !r.own {
+			adopted++
+		}
+	}
+	before := len(c.roots)
+	c.roots = slices.DeleteFunc(c.roots, func(r claimRoot) bool {
+		if r.own || used[r.Dir] || (!missing[r.Dir] && adopted <= maxAdopted) {
+			return false
+		}
+		adopted--
+		return true
+	})
+	return len(c.roots) < before
 }
 
 func (c *claimer) has(id string, r providers.Root) bool {

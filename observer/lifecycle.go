@@ -110,7 +110,7 @@ func (o *Observer) logProbe(p probed) {
 func (o *Observer) adoptRoots(p probed) {
 	added := false
 	for _, pv := range o.opt.Providers {
-		added = o.claims.add(pv, p.roots[pv.ID()]) || added
+		added = o.claims.add(pv, p.roots[pv.ID()], false) || added
 	}
 	if added {
 		o.rewatch()

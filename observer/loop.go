@@ -170,7 +170,7 @@ func (o *Observer) addOwnRoots() {
 	for _, p := range o.opt.Providers {
 		env := o.opt.Env
 		env.Extra = o.opt.Extra[p.ID()]
-		o.claims.add(p, p.Roots(env))
+		o.claims.add(p, p.Roots(env), true)
 	}
 	o.rewatch()
 }
@@ -306,6 +306,9 @@ func (o *Observer) onSweep(d sweepDone) {
 	for _, path := range d.gone {
 		o.forget(path)
 	}
+	if o.claims.drop(o.usedRoots(), d.missing) {
+		o.rewatch()
+	}
 	if o.sweepAgain {
 		o.sweepAgain = false
 		o.sweepAt = now
@@ -316,6 +319,22 @@ func (o *Observer) onSweep(d sweepDone) {
 		close(o.swept)
 	}
 	o.noteWatchMode()
+}
+
+// usedRoots are the directories that live agents name by their environment.
+func (o *Observer) usedRoots() map[string]bool {
+	used := map[string]bool{}
+	for _, a := range o.byProcess {
+		for _, p := range o.opt.Providers {
+			if p.ID() != a.row.Harness {
+				continue
+			}
+			for _, r := range p.Roots(o.prober.envOf(a.owner.Process)) {
+				used[filepath.Clean(r.Dir)] = true
+			}
+		}
+	}
+	return used
 }
 
 // forget drops an artifact that is gone, with its restart point, unless it is

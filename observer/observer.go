@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -151,6 +152,10 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
+// maxSources bounds the restart points that are kept; those of the sessions
+// that were quiet the longest are dropped at the next start.
+const maxSources = 10_000
+
 // load takes over what the store knows and makes every incarnation that was
 // available unavailable: it is only available again once it is seen.
 func (o *Observer) load(ctx context.Context) error {
@@ -166,13 +171,20 @@ func (o *Observer) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("load servers: %w", err)
 	}
-	for _, s := range sources {
-		o.sources[s.Path] = s
+	var b store.Batch
+	slices.SortFunc(sources, func(x, y store.Source) int { return y.Updated.Compare(x.Updated) })
+	for i, s := range sources {
+		if i < maxSources {
+			o.sources[s.Path] = s
+			continue
+		}
+		if len(b.DropSources) < store.MaxBatch {
+			b.DropSources = append(b.DropSources, s.Path)
+		}
 	}
 	for _, s := range servers {
 		o.slots[s.Key] = s.Slot
 	}
-	var b store.Batch
 	now := time.Now()
 	for _, row := range rows {
 		a := &agent{row: row}
@@ -189,7 +201,7 @@ func (o *Observer) load(ctx context.Context) error {
 		a.row.ExitedAt = now
 		b.Agents = append(b.Agents, a.row)
 	}
-	if len(b.Agents) == 0 {
+	if len(b.Agents) == 0 && len(b.DropSources) == 0 {
 		return nil
 	}
 	if _, err := o.opt.Store.Commit(ctx, b); err != nil {

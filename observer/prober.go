@@ -230,8 +230,8 @@ func (p *prober) measure(m bind.Match, known []providers.Session, out *probed) {
 // opened are the artifacts that a process holds open and that are not known.
 func (p *prober) opened(pv providers.Provider, pr providers.Process, known []providers.Session) []providers.Artifact {
 	var c claimer
-	c.add(pv, pv.Roots(p.envOf(pr)))
-	c.add(pv, pv.Roots(p.ownEnv(pv.ID())))
+	c.add(pv, pv.Roots(p.envOf(pr)), false)
+	c.add(pv, pv.Roots(p.ownEnv(pv.ID())), true)
 	var out []providers.Artifact
 	for _, path := range pr.Open {
 		a, _, ok := c.claim(path)

@@ -2,7 +2,9 @@ package observer
 
 import (
 	"context"
+	"errors"
 	"io/fs"
+	"os"
 	"time"
 
 	"steno/observer/watch"
@@ -19,6 +21,7 @@ type sighting struct {
 type sweepDone struct {
 	changed []sighting
 	gone    []string
+	missing map[string]bool // roots that are not there
 	took    time.Duration
 }
 
@@ -55,7 +58,12 @@ func (s *sweeper) run(ctx context.Context) error {
 }
 
 func (s *sweeper) sweep(ctx context.Context, roots []watch.Root, n uint64) sweepDone {
-	var done sweepDone
+	done := sweepDone{missing: map[string]bool{}}
+	for _, r := range roots {
+		if _, err := os.Stat(r.Dir); errors.Is(err, fs.ErrNotExist) {
+			done.missing[r.Dir] = true
+		}
+	}
 	start := time.Now()
 	// The walk itself only ends early with ctx; what it could not read is
 	// simply not there in this sweep.

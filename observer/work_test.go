@@ -154,6 +154,26 @@ func TestRootOfAnAgent(t *testing.T) {
 	r.want(all([]string{available}, turn("t1"))...)
 }
 
+// The roots of agents that are gone are not kept for ever.
+func TestRootsOfDeadAgentsAreDropped(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.Sweep = 20 * time.Millisecond })
+	r.run()
+	home := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(home, "fake/reg"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	own := len(r.obs.Status().Providers[0].Roots)
+	a := r.startIn(home, "s9")
+	r.want(available)
+	r.until("the agent's roots are known", func() bool { return len(r.obs.Status().Providers[0].Roots) == 2*own })
+	a.stop()
+	r.want(available, exited)
+	if err := os.RemoveAll(filepath.Join(home, "fake")); err != nil {
+		t.Fatal(err)
+	}
+	r.until("they are dropped", func() bool { return len(r.obs.Status().Providers[0].Roots) == own })
+}
+
 // A root that does not exist yet, goes away and comes back.
 func TestRootComesAndGoes(t *testing.T) {
 	r := newRig(t)
