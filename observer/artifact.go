@@ -54,6 +54,9 @@ type claimer struct {
 type claimRoot struct {
 	providers.Root
 	provider providers.Provider
+	// real is Dir without symbolic links, as of the last look; Dir itself where
+	// it does not exist.
+	real string
 	// own roots come from the daemon's environment and configuration; the
 	// others were found in the environment of a running agent.
 	own bool
@@ -70,7 +73,7 @@ func (c *claimer) add(p providers.Provider, roots []providers.Root, own bool) bo
 		if c.has(p.ID(), r) {
 			continue
 		}
-		c.roots = append(c.roots, claimRoot{Root: r, provider: p, own: own})
+		c.roots = append(c.roots, claimRoot{Root: r, provider: p, own: own, real: realPath(r.Dir)})
 		added = true
 	}
 	return added
@@ -105,17 +108,41 @@ func (c *claimer) has(id string, r providers.Root) bool {
 	return false
 }
 
-// claim asks the providers whose roots hold the path.
+// realPath is dir without symbolic links, or dir where that cannot be told.
+func realPath(dir string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
+}
+
+// claim asks the providers whose roots hold the path. A root may be reached by
+// several names; the artifact's path is spelled by the first of them, so that
+// one file is one artifact.
 func (c *claimer) claim(path string) (providers.Artifact, providers.Provider, bool) {
 	for _, r := range c.roots {
 		rel, ok := strings.CutPrefix(path, r.Dir+"/")
 		if !ok {
+			rel, ok = strings.CutPrefix(path, r.real+"/")
+		}
+		if !ok {
 			continue
 		}
 		if a, ok := r.provider.Claim(r.Root, filepath.ToSlash(rel)); ok {
-			a.Path, a.Provider = path, r.provider.ID()
+			a.Path, a.Provider = filepath.Join(c.spelling(r), rel), r.provider.ID()
 			return a, r.provider, true
 		}
 	}
 	return providers.Artifact{}, nil, false
+}
+
+// spelling is the directory by which the first root that is the same place is
+// named.
+func (c *claimer) spelling(r claimRoot) string {
+	for _, other := range c.roots {
+		if other.real == r.real && other.Name == r.Name && other.provider.ID() == r.provider.ID() {
+			return other.Dir
+		}
+	}
+	return r.Dir
 }

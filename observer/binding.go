@@ -30,6 +30,10 @@ func (o *Observer) touchUnseen(path string) *artifact {
 	if !ok {
 		return nil
 	}
+	path = claimed.Path
+	if a := o.artifacts[path]; a != nil {
+		return a
+	}
 	a := &artifact{Artifact: claimed, provider: p, base: -1, modified: time.Now()}
 	o.artifacts[path] = a
 	if a.Session != "" && o.bySession[sessionKey{a.Provider, a.Session}] == nil {

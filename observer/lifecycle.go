@@ -21,15 +21,15 @@ const maxAgents = 1000
 
 // question is what the prober has to know.
 func (o *Observer) question() probe {
-	q := probe{remembered: map[process]providers.Evidence{}, forced: o.probeForced}
+	q := probe{remembered: map[process]providers.Evidence{}, forced: o.probeForced || time.Now().Before(o.recheckUntil)}
 	o.probeForced = false
 	oldest := time.Now()
 	for _, a := range o.byProcess {
 		if a.owner.Process.Started.Before(oldest) {
 			oldest = a.owner.Process.Started
 		}
-		if !a.match.Bound {
-			q.unbound = true
+		if !a.match.Bound || a.match.Rank > providers.Young {
+			q.unbound = true // better evidence may come
 		}
 	}
 	for _, a := range o.agents {
@@ -222,6 +222,7 @@ func (o *Observer) appear(row store.Agent, w *bind.Owner, m bind.Match, now time
 	a.row.Launch = filepath.Base(w.Process.Exe)
 	a.owner, a.match, a.exiting = *w, m, false
 	o.byProcess[a.process()] = a
+	o.recheckUntil = now.Add(recheckFor)
 	o.enter(a, now)
 	if err := o.exits.Watch(w.Process.PID, w.Process.StartTicks); err != nil {
 		// The scan notices the exit, only later.

@@ -94,6 +94,7 @@ func (o *Observer) startDue(now time.Time) {
 	}
 	if !o.sweeping && !now.Before(o.sweepAt) {
 		o.sweeping = true
+		o.watcher.SetRoots(o.watchRoots) // notices a parent that was renamed, a link that was moved
 		o.sweepAt = now.Add(o.sweepEvery())
 		o.sweeper.in <- o.watchRoots // buffered, and only one is under way
 	}
@@ -213,6 +214,13 @@ func (o *Observer) touch(path string, now time.Time) *artifact {
 		if !ok {
 			return nil
 		}
+		path = claimed.Path
+		a = o.artifacts[path]
+		if a != nil {
+			a.modified = now
+			o.stir(a, now)
+			return a
+		}
 		if claimed.Role == providers.Registry {
 			o.probeSoon(now)
 			return nil
@@ -222,6 +230,7 @@ func (o *Observer) touch(path string, now time.Time) *artifact {
 			a.appeared = now
 		}
 		o.artifacts[path] = a
+		o.recheckUntil = now.Add(recheckFor)
 		if a.Session != "" {
 			o.bySession[sessionKey{a.Provider, a.Session}] = a
 		}
@@ -305,6 +314,11 @@ func (o *Observer) onSweep(d sweepDone) {
 	}
 	for _, path := range d.gone {
 		o.forget(path)
+	}
+	for i, r := range o.claims.roots {
+		if real, ok := d.real[r.Dir]; ok {
+			o.claims.roots[i].real = real
+		}
 	}
 	if o.claims.drop(o.usedRoots(), d.missing) {
 		o.rewatch()

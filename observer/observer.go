@@ -54,6 +54,7 @@ type Observer struct {
 
 	sweeping, sweepAgain bool
 	probing, probeAgain  bool
+	recheckUntil         time.Time
 	probeForced          bool // something happened that may change who owns what
 	firstSweepDone       bool
 	sweepAt, probeAt     time.Time

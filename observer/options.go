@@ -38,6 +38,10 @@ const (
 	// resumeGrace is how long a new process may take to show which session it
 	// resumes, when a resumed session would decide its agent id.
 	resumeGrace = 2 * time.Second
+	// recheckFor is how long every scan looks at all evidence after something
+	// new appeared: what a program logs about itself may come seconds later
+	// (Codex 0.171.0 writes its log in batches).
+	recheckFor = 20 * time.Second
 	// resumeLook is how often such a process is looked at.
 	resumeLook = 100 * time.Millisecond
 	// drainTime bounds the orderly end.

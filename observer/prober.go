@@ -177,7 +177,9 @@ func (p *prober) decide(ctx context.Context, pv providers.Provider, b providers.
 			if pr.Open, err = p.scanner.Open(pr.PID); err != nil {
 				out.errs = append(out.errs, fmt.Errorf("open files of %s process %d: %w", pv.ID(), pr.PID, err))
 			}
-			sessions = append(sessions[:len(sessions):len(sessions)], p.describe(pv, b, p.opened(pv, pr, known))...)
+			var opened []providers.Artifact
+			pr.Open, opened = p.opened(pv, pr, known)
+			sessions = append(sessions[:len(sessions):len(sessions)], p.describe(pv, b, opened)...)
 		}
 		ev, err := b.Evidence(ctx, pr, sessions)
 		if err != nil {
@@ -227,20 +229,24 @@ func (p *prober) measure(m bind.Match, known []providers.Session, out *probed) {
 	}
 }
 
-// opened are the artifacts that a process holds open and that are not known.
-func (p *prober) opened(pv providers.Provider, pr providers.Process, known []providers.Session) []providers.Artifact {
+// opened spells the files that a process holds open as the observer spells
+// them, and gives the artifacts among them that are not known.
+func (p *prober) opened(pv providers.Provider, pr providers.Process, known []providers.Session) (open []string, unknown []providers.Artifact) {
 	var c claimer
-	c.add(pv, pv.Roots(p.envOf(pr)), false)
 	c.add(pv, pv.Roots(p.ownEnv(pv.ID())), true)
-	var out []providers.Artifact
+	c.add(pv, pv.Roots(p.envOf(pr)), false)
 	for _, path := range pr.Open {
 		a, _, ok := c.claim(path)
-		if !ok || a.Role != providers.Transcript || hasPath(known, path) {
+		if !ok || a.Role != providers.Transcript {
+			open = append(open, path)
 			continue
 		}
-		out = append(out, a)
+		open = append(open, a.Path)
+		if !hasPath(known, a.Path) {
+			unknown = append(unknown, a)
+		}
 	}
-	return out
+	return open, unknown
 }
 
 func hasPath(known []providers.Session, path string) bool {

@@ -21,7 +21,8 @@ type sighting struct {
 type sweepDone struct {
 	changed []sighting
 	gone    []string
-	missing map[string]bool // roots that are not there
+	missing map[string]bool   // roots that are not there
+	real    map[string]string // roots without symbolic links
 	took    time.Duration
 }
 
@@ -58,11 +59,12 @@ func (s *sweeper) run(ctx context.Context) error {
 }
 
 func (s *sweeper) sweep(ctx context.Context, roots []watch.Root, n uint64) sweepDone {
-	done := sweepDone{missing: map[string]bool{}}
+	done := sweepDone{missing: map[string]bool{}, real: map[string]string{}}
 	for _, r := range roots {
 		if _, err := os.Stat(r.Dir); errors.Is(err, fs.ErrNotExist) {
 			done.missing[r.Dir] = true
 		}
+		done.real[r.Dir] = realPath(r.Dir)
 	}
 	start := time.Now()
 	// The walk itself only ends early with ctx; what it could not read is

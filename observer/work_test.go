@@ -154,6 +154,35 @@ func TestRootOfAnAgent(t *testing.T) {
 	r.want(all([]string{available}, turn("t1"))...)
 }
 
+// A root that is a symbolic link, and an agent that names the place behind it,
+// are one place: a file reached twice is one artifact.
+func TestSymlinkedRoot(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.Sweep = 20 * time.Millisecond })
+	behind := filepath.Join(t.TempDir(), "behind")
+	if err := os.Rename(filepath.Join(r.home, "fake"), behind); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(behind, filepath.Join(r.home, "fake")); err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	if err := os.Symlink(behind, filepath.Join(home, "fake")); err != nil {
+		t.Fatal(err)
+	}
+	r.run()
+	r.startIn(home, "s1")
+	r.write("s1", records("t1")...)
+	want := all([]string{available}, turn("t1"))
+	r.want(want...)
+	swept := r.obs.Status().Watch.Sweeps
+	r.until("both names were swept", func() bool { return r.obs.Status().Watch.Sweeps > swept+3 })
+	r.write("s1", records("t2")...)
+	r.want(append(want, turn("t2")...)...)
+	if n := r.obs.Status().Providers[0].Artifacts; n != 1 {
+		t.Errorf("%d artifacts of one file", n)
+	}
+}
+
 // The roots of agents that are gone are not kept for ever.
 func TestRootsOfDeadAgentsAreDropped(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Sweep = 20 * time.Millisecond })
