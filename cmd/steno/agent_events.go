@@ -57,12 +57,7 @@ restarted daemon for 30 s without losing its place.`,
 			return err
 		}
 		dial := func(ctx context.Context) (*ipc.Client, error) { return ipc.Dial(ctx, c.Socket) }
-		client, err := a.client(ctx)
-		if err != nil {
-			return err
-		}
-		defer client.Close()
-		if agents, err = resolveAgents(ctx, client, agents); err != nil {
+		if agents, err = resolveAgents(ctx, dial, agents); err != nil {
 			return err
 		}
 		each := func(page wire.Page) error { return printJSON(a.out, page) }
@@ -71,13 +66,14 @@ restarted daemon for 30 s without losing its place.`,
 			each = func(page wire.Page) error { return lines.page(ctx, page) }
 		}
 		if !follow {
-			page, err := client.ReadEvents(ctx, wire.ReadParams{After: after, Limit: limit, Kinds: kinds, Agents: agents})
+			page, err := ask(ctx, a, func(ctx context.Context, c *ipc.Client) (wire.Page, error) {
+				return c.ReadEvents(ctx, wire.ReadParams{After: after, Limit: limit, Kinds: kinds, Agents: agents})
+			})
 			if err != nil {
 				return err
 			}
 			return each(page)
 		}
-		client.Close() // a follower has a connection of its own
 		return ipc.Follow(ctx, ipc.FollowOptions{
 			Dial: dial, After: after, Limit: limit, Kinds: kinds, Agents: agents,
 			Wait: time.Duration(min(wait, wire.MaxWait)) * time.Millisecond,
@@ -88,10 +84,15 @@ restarted daemon for 30 s without losing its place.`,
 
 // resolveAgents turns names into agent ids. An id of an agent that is no longer
 // listed is as good as one that is: its events may still be kept.
-func resolveAgents(ctx context.Context, client *ipc.Client, names []string) ([]string, error) {
+func resolveAgents(ctx context.Context, dial func(context.Context) (*ipc.Client, error), names []string) ([]string, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
+	client, err := dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
 	catalog, err := client.Catalog(ctx)
 	if err != nil {
 		return nil, err

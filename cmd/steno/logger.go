@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/journal"
 	"github.com/rs/zerolog"
 	"github.com/rs/zerolog/journald"
 )
@@ -27,7 +28,7 @@ func (a *app) logger(level string) zerolog.Logger {
 	switch {
 	case a.errTTY:
 		w = zerolog.ConsoleWriter{Out: a.errw, TimeFormat: time.TimeOnly, NoColor: !a.colour(true)}
-	case isJournal(a.getenv("JOURNAL_STREAM"), a.errw):
+	case isJournal(a.getenv("JOURNAL_STREAM"), a.errw) && journal.Enabled():
 		w = journald.NewJournalDWriter()
 	}
 	l, err := zerolog.ParseLevel(level)

@@ -36,10 +36,15 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	// The first signal drains; from then on the default holds, and a second
-	// one ends the program at once.
-	context.AfterFunc(ctx, stop)
+	ctx, drain := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2) // none of the two is lost
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() { // lives as long as the process
+		<-signals
+		drain()
+		<-signals
+		os.Exit(exitFailed)
+	}()
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -194,3 +194,27 @@ func TestCallerFromEnv(t *testing.T) {
 		t.Errorf("WAKTERM_PANE=7: %+v, %v", got, err)
 	}
 }
+
+// FuzzFirstLine: whatever an agent writes, a line of ours is printable, valid
+// and no longer than asked.
+func FuzzFirstLine(f *testing.F) {
+	for _, s := range []string{"", "one\ntwo", "\x1b]0;x\a", "\xff\xfe", "\u202e", strings.Repeat("漢", 2000)} {
+		f.Add(s, 20)
+	}
+	f.Fuzz(func(t *testing.T, s string, n int) {
+		n = n&0xff + 1
+		got := firstLine(s, n)
+		if !utf8.ValidString(got) {
+			t.Fatalf("firstLine(%q) = %q is no UTF-8", s, got)
+		}
+		// The mark of further lines is not counted.
+		if utf8.RuneCountInString(got) > n+2 {
+			t.Fatalf("firstLine(%q, %d) = %q is too long", s, n, got)
+		}
+		for _, r := range got {
+			if r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+				t.Fatalf("firstLine(%q) = %q has %U", s, got, r)
+			}
+		}
+	})
+}

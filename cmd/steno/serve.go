@@ -216,7 +216,9 @@ func (s *service) summary(ctx context.Context, obs *observer.Observer, log *stor
 // noAgentAfter is how long --follow waits before it says that nothing is there.
 const noAgentAfter = 3 * time.Second
 
-// print writes each new event as a line, as a client of our own socket.
+// print writes each new event as a line, as a client of our own socket. While
+// the terminal is stopped it blocks, and only it; the daemon's end then waits
+// for it, until a second signal.
 func (s *service) print(ctx context.Context, after uint64, dial func(context.Context) (*ipc.Client, error)) error {
 	lines := s.linePrinter(dial)
 	fmt.Fprintf(s.errw, "steno: following events after %d; Ctrl-C ends\n", after)

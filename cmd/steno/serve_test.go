@@ -2,12 +2,16 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"steno/ipc/wire"
 )
@@ -384,4 +388,75 @@ func TestDemo(t *testing.T) {
 	if strings.Contains(string(out), "\x1b") {
 		t.Error("demo prints escapes to something that is no terminal")
 	}
+}
+
+// TestSecondSignalEndsAtOnce: a reader that takes nothing holds up the orderly
+// end; a second signal does not wait for it.
+func TestSecondSignalEndsAtOnce(t *testing.T) {
+	w := newWorld(t)
+	pipe := fullPipe(t)
+	d := w.serveTo(pipe, nil, "--follow")
+	w.agent("claude", "yew").do("write 6")
+	w.entry("yew")
+	waitFor(t, "a writer that waits", func() bool { return waitsForPipe(t, d.cmd.Process.Pid) })
+	w.steno("agent", "catalog") // only the printer waits
+	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	d.await("STOPPING=1")
+	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	d.wait()
+	if code := d.cmd.ProcessState.ExitCode(); code != exitFailed {
+		t.Errorf("the daemon ended with %d after the second signal, want %d", code, exitFailed)
+	}
+}
+
+// fullPipe is the writing end of a pipe that takes no more bytes.
+func fullPipe(t *testing.T) *os.File {
+	t.Helper()
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fds[0]) })
+	var err error
+	for zeros := make([]byte, 4096); err == nil; {
+		_, err = unix.Write(fds[1], zeros)
+	}
+	if !errors.Is(err, unix.EAGAIN) {
+		t.Fatal(err)
+	}
+	if err := unix.SetNonblock(fds[1], false); err != nil {
+		t.Fatal(err)
+	}
+	pipe := os.NewFile(uintptr(fds[1]), "pipe")
+	t.Cleanup(func() { pipe.Close() })
+	return pipe
+}
+
+// waitsForPipe says whether a thread of the process waits until a pipe can be
+// written to, by the kernel's own word for it.
+func waitsForPipe(t *testing.T, pid int) bool {
+	t.Helper()
+	places, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task/*/wchan"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := false
+	for _, p := range places {
+		where, err := os.ReadFile(p)
+		if err != nil {
+			continue // the thread has ended
+		}
+		if strings.Contains(string(where), "pipe_write") {
+			return true
+		}
+		known = known || len(where) > 1
+	}
+	if len(places) > 0 && !known {
+		t.Skip("this kernel does not say what a process waits for")
+	}
+	return false
 }

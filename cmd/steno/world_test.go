@@ -126,6 +126,12 @@ type server struct {
 // serve starts the daemon and waits until it is ready.
 func (w *world) serve(more []string, args ...string) *server {
 	w.t.Helper()
+	return w.serveTo(nil, more, args...)
+}
+
+// serveTo is serve with a standard output.
+func (w *world) serveTo(out *os.File, more []string, args ...string) *server {
+	w.t.Helper()
 	path := filepath.Join(w.dir, "run", fmt.Sprintf("notify%d", time.Now().UnixNano()))
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
@@ -134,6 +140,9 @@ func (w *world) serve(more []string, args ...string) *server {
 	d := &server{t: w.t, stderr: &bytes.Buffer{}, done: make(chan struct{}), news: make(chan struct{}, 1)}
 	d.cmd = w.command(append(more, "NOTIFY_SOCKET="+path), append([]string{"serve"}, args...)...)
 	d.cmd.Stderr = d.stderr
+	if out != nil {
+		d.cmd.Stdout = out
+	}
 	heard := make(chan struct{})
 	go func() { // ends when conn is closed
 		defer close(heard)
