@@ -11,6 +11,10 @@ import (
 
 func itoa(n uint64) string { return strconv.FormatUint(n, 10) }
 
+// raceQuick is a variable for child processes: under the race detector each
+// would sleep for a second at its end, and the tests start hundreds.
+func raceQuick() string { return "GORACE=atexit_sleep_ms=0 " + os.Getenv("GORACE") }
+
 // waitFor polls a condition that nothing announces.
 func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()

@@ -25,6 +25,7 @@ func TestScript(t *testing.T) {
 			// Short, and of its own: a socket's path has at most 107 bytes.
 			e.Setenv("XDG_RUNTIME_DIR", filepath.Join(e.WorkDir, "r"))
 			e.Setenv("TMUX_TMPDIR", e.WorkDir)
+			e.Vars = append(e.Vars, raceQuick())
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

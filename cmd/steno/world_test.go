@@ -70,7 +70,7 @@ func newWorld(t *testing.T) *world {
 	}
 	return &world{t: t, dir: dir, env: []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "XDG_RUNTIME_DIR=" + filepath.Join(dir, "run"),
-		"TMUX_TMPDIR=" + filepath.Join(dir, "run"), "GORACE=" + os.Getenv("GORACE"),
+		"TMUX_TMPDIR=" + filepath.Join(dir, "run"), raceQuick(),
 	}}
 }
 
