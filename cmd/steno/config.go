@@ -31,6 +31,7 @@ type config struct {
 	Tmux            string
 	TmuxSockets     []string
 	Sweep           time.Duration
+	Throttle        time.Duration
 	WatchBudget     int
 	Roots           map[string][]string // provider id -> further roots
 
@@ -111,20 +112,27 @@ var settings = []setting{
 		}},
 	{"sweep", "`time` between two sweeps of all directories",
 		func(c *config) string { return c.Sweep.String() },
+		func(c *config, s string) error { return setDuration(&c.Sweep, s, time.Second, time.Hour) }},
+	{"throttle", "shortest `time` between two looks at one session's file",
+		func(c *config) string { return c.Throttle.String() },
 		func(c *config, s string) error {
-			d, err := time.ParseDuration(s)
-			if err != nil {
-				return errors.New("want a duration such as 30s")
-			}
-			if d < time.Second || d > time.Hour {
-				return errors.New("want 1s to 1h")
-			}
-			c.Sweep = d
-			return nil
+			return setDuration(&c.Throttle, s, 100*time.Microsecond, 10*time.Second)
 		}},
-	{"watch_budget", "most inotify `watches`; 0 takes a share of the system's limit",
+	{"watch_budget", "most inotify `watches`, within the system's limit",
 		func(c *config) string { return strconv.Itoa(c.WatchBudget) },
-		func(c *config, s string) error { return setCount(&c.WatchBudget, s, 0, 10_000_000) }},
+		func(c *config, s string) error { return setCount(&c.WatchBudget, s, 1, 10_000_000) }},
+}
+
+func setDuration(to *time.Duration, s string, least, most time.Duration) error {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return errors.New("want a duration such as 30s")
+	}
+	if d < least || d > most {
+		return fmt.Errorf("want %v to %v", least, most)
+	}
+	*to = d
+	return nil
 }
 
 func (s setting) flag() string { return strings.ReplaceAll(s.key, "_", "-") }
@@ -254,6 +262,8 @@ func defaults(getenv func(string) string) (*config, error) {
 		RetentionBytes:  2 << 30,
 		Tmux:            "tmux",
 		Sweep:           30 * time.Second,
+		Throttle:        2 * time.Millisecond,
+		WatchBudget:     8192,
 		Roots:           map[string][]string{},
 		origin:          map[string]string{"roots": "default"},
 	}
@@ -277,6 +287,7 @@ type configFile struct {
 	Tmux            *string             `toml:"tmux"`
 	TmuxSockets     *[]string           `toml:"tmux_sockets"`
 	Sweep           *string             `toml:"sweep"`
+	Throttle        *string             `toml:"throttle"`
 	WatchBudget     *int64              `toml:"watch_budget"`
 	Roots           map[string][]string `toml:"roots"`
 }
@@ -301,6 +312,7 @@ func (f *configFile) texts() map[string]string {
 	out := map[string]string{}
 	for key, v := range map[string]*string{
 		"state_dir": f.StateDir, "socket": f.Socket, "log_level": f.LogLevel, "tmux": f.Tmux, "sweep": f.Sweep,
+		"throttle": f.Throttle,
 	} {
 		if v != nil {
 			out[key] = *v

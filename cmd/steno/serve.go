@@ -22,7 +22,7 @@ import (
 )
 
 // serveSettings are the settings that only the daemon uses.
-var serveSettings = []string{"log_level", "retention_events", "retention_bytes", "tmux", "tmux_sockets", "sweep", "watch_budget"}
+var serveSettings = []string{"log_level", "retention_events", "retention_bytes", "tmux", "tmux_sockets", "sweep", "throttle", "watch_budget"}
 
 // logFile is the event log's name in the state directory.
 const logFile = "events.db"
@@ -83,7 +83,7 @@ func (s *service) run(ctx context.Context, recoverLog bool) (err error) {
 	obs, err := observer.New(observer.Options{
 		Store: log, Providers: allProviders(), Env: providerEnv(s.getenv), Extra: s.Roots,
 		TmuxPath: s.Tmux, TmuxSockets: s.TmuxSockets,
-		Sweep: s.Sweep, Watch: watch.Options{Budget: s.WatchBudget},
+		Sweep: s.Sweep, Throttle: s.Throttle, Watch: watch.Options{Budget: s.WatchBudget},
 		Heartbeat: notify.alive, Version: versionText(), Log: s.component("observer"),
 	})
 	if err != nil {
