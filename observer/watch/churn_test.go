@@ -1,7 +1,9 @@
 package watch
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -48,5 +50,29 @@ func TestChurn(t *testing.T) {
 			must(t, os.WriteFile(p, []byte("more"), 0o600))
 			g.until(fmt.Sprintf("second event for %s, seed %d", p, seed), func() bool { return g.paths[p] })
 		}
+		// And no other one has: neither a directory that is gone nor an ancestor.
+		have := countDirs(t, root, 2)
+		for _, d := range []string{"0/1/0", "0/1/1", "0/1/2"} { // by the second root alone
+			have += countDirs(t, filepath.Join(root, d), 1)
+		}
+		g.health(fmt.Sprintf("%d watches, seed %d", have, seed), func(h Health) bool { return h.Watches == have })
+		must(t, os.RemoveAll(filepath.Join(base, "up")))
+		g.health(fmt.Sprintf("the ancestor alone, seed %d", seed), func(h Health) bool { return h.Watches == 1 })
 	}
+}
+
+// countDirs counts dir, if it is there, and the directories to depth levels below it.
+func countDirs(t *testing.T, dir string, depth int) int {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0
+	}
+	must(t, err)
+	n := 1
+	for _, e := range entries {
+		if e.IsDir() && depth > 0 {
+			n += countDirs(t, filepath.Join(dir, e.Name()), depth-1)
+		}
+	}
+	return n
 }

@@ -19,18 +19,31 @@ var _ source = (*fake)(nil)
 type fake struct {
 	source
 	errs chan error
-	add  func(dir string) error // non-nil result: refused
+	ga   *gate // nil: every watch is allowed
 }
 
 func (f *fake) Errors() <-chan error { return f.errs }
 
 func (f *fake) Add(dir string) error {
-	if f.add != nil {
-		if err := f.add(dir); err != nil {
-			return err
-		}
+	if f.ga == nil {
+		return f.source.Add(dir)
 	}
-	return f.source.Add(dir)
+	if err := f.ga.take(syscall.ENOSPC); err != nil {
+		return err
+	}
+	err := f.source.Add(dir)
+	if err != nil {
+		f.ga.give()
+	}
+	return err
+}
+
+func (f *fake) Remove(dir string) error {
+	err := f.source.Remove(dir)
+	if err == nil && f.ga != nil {
+		f.ga.give()
+	}
+	return err
 }
 
 func (f *fake) Close() error {
@@ -39,25 +52,25 @@ func (f *fake) Close() error {
 	return err
 }
 
-func faulty(add func(string) error) (func() (source, error), chan *fake) {
+func faulty(ga *gate) (func() (source, error), chan *fake) {
 	out := make(chan *fake, 8)
 	return func() (source, error) {
 		s, err := openInotify()
 		if err != nil {
 			return nil, err
 		}
-		f := &fake{source: s, errs: make(chan error), add: add}
+		f := &fake{source: s, errs: make(chan error), ga: ga}
 		out <- f
 		return f, nil
 	}, out
 }
 
-// gate lets calls through, or not, as the test says.
+// gate gives things out, no more than most at a time while it is shut.
 type gate struct {
-	mu    sync.Mutex
-	shut  bool
-	most  int
-	calls int
+	mu   sync.Mutex
+	shut bool
+	most int
+	used int
 }
 
 func (g *gate) set(shut bool) {
@@ -66,14 +79,21 @@ func (g *gate) set(shut bool) {
 	g.shut = shut
 }
 
-// refuse gives err while the gate is shut and most calls were let through.
-func (g *gate) refuse(err error) error {
+// take gives err when there is nothing left.
+func (g *gate) take(err error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.calls++; g.shut && g.calls > g.most {
+	if g.shut && g.used >= g.most {
 		return err
 	}
+	g.used++
 	return nil
+}
+
+func (g *gate) give() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.used--
 }
 
 func TestOverflowAsksForASweep(t *testing.T) {
@@ -118,7 +138,7 @@ func TestNoMoreWatches(t *testing.T) {
 		must(t, os.Chtimes(filepath.Join(root, d), old, old))
 	}
 	ga := &gate{shut: true, most: 2}
-	open, _ := faulty(func(string) error { return ga.refuse(syscall.ENOSPC) })
+	open, _ := faulty(ga)
 	w := start(t, Options{open: open, retry: time.Millisecond})
 	g := newGather(t, w, Root{root, 1})
 	g.health("the limit", func(h Health) bool {
@@ -138,7 +158,7 @@ func TestNoSource(t *testing.T) {
 	root := t.TempDir()
 	ga := &gate{shut: true}
 	w := start(t, Options{retry: time.Millisecond, open: func() (source, error) {
-		if err := ga.refuse(syscall.EMFILE); err != nil {
+		if err := ga.take(syscall.EMFILE); err != nil {
 			return nil, err
 		}
 		return openInotify()

@@ -85,7 +85,8 @@ func (t *tree) begin() {
 	t.seen = map[inode]int{}
 }
 
-// root scans one root, or notes that it is missing.
+// root scans one root, or notes that it is missing. Of one that went away while it
+// was scanned nothing stays known: the report of its end may be lost (see moved).
 func (t *tree) root(r Root, report bool) {
 	id := dirID(r.Dir)
 	if id != (inode{}) {
@@ -94,6 +95,9 @@ func (t *tree) root(r Root, report bool) {
 		if t.cold[r.Dir] == "" && (n == nil || dirID(n.path) != id) {
 			id = inode{} // it went away meanwhile
 		}
+	}
+	if id == (inode{}) {
+		t.forget(r.Dir)
 	}
 	t.state[r.Dir] = id
 }
@@ -106,7 +110,7 @@ func (t *tree) scan(dir string, left int, dev uint64, root, report bool) {
 		return
 	}
 	id := inodeOf(fi)
-	if before, ok := t.seen[id]; ok && before >= left {
+	if before, ok := t.seen[id]; ok && before >= left && !t.strayed(id) {
 		return
 	}
 	t.seen[id] = left
@@ -161,6 +165,13 @@ func (t *tree) scan(dir string, left int, dev uint64, root, report bool) {
 	}
 }
 
+// strayed says whether a directory that this pass has looked at left its path since.
+// The event of its new place may be older than the watch there.
+func (t *tree) strayed(id inode) bool {
+	n := t.byID[id]
+	return n != nil && dirID(n.path) != id
+}
+
 // watch sets the watch of a directory, unless it has one.
 func (t *tree) watch(dir string, id inode, left int, hot int64, root bool) {
 	if n := t.w.nodes[dir]; n != nil {
@@ -212,7 +223,8 @@ func (t *tree) add(dir string, id inode, left int, hot int64, root bool) string 
 		}
 		return ""
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return "" // gone already
+		delete(t.seen, id) // gone already, maybe to where this pass has not been yet
+		return ""
 	case limited(err):
 		return noWatches
 	}
@@ -230,11 +242,48 @@ func (t *tree) set(n *node) error {
 	t.w.nodes[n.path] = n
 	t.w.mu.Unlock()
 	t.byID[n.id] = n
+	up := filepath.Dir(n.path)
+	if t.kids[up] == nil {
+		t.kids[up] = map[*node]struct{}{}
+	}
+	t.kids[up][n] = struct{}{}
 	err := t.src.Add(n.path)
 	if err != nil {
 		t.drop(n)
+		return err
 	}
-	return err
+	t.moved(n.path)
+	return nil
+}
+
+// moved notes that a directory got or lost its watch while directories right below
+// it kept theirs. When a directory ends, fsnotify leaves the report to the watch of
+// its parent, if there is one at that moment. So the report is lost when the parent
+// got its watch after the end, or lost it before it could tell. Those below are set
+// anew before the pass is over; then each has ended, or its end will be reported.
+func (t *tree) moved(dir string) {
+	for n := range t.kids[dir] {
+		t.again[n.path] = struct{}{}
+	}
+}
+
+// recheck sets anew what moved has noted. A directory that this sets has no watch
+// below it, so the second round is seldom and the third needs changes meanwhile.
+func (t *tree) recheck(roots []Root) {
+	for range 8 {
+		if len(t.again) == 0 {
+			return
+		}
+		again := t.again
+		t.again = map[string]struct{}{}
+		for dir := range again {
+			t.resync(dir, roots)
+		}
+	}
+	for dir := range t.again { // it never rests: let Run report and come back
+		t.w.resync(dir)
+	}
+	clear(t.again)
 }
 
 // limited says whether the system has no more watches to give.
@@ -269,6 +318,10 @@ func (t *tree) drop(n *node) {
 	t.w.mu.Lock()
 	delete(t.w.nodes, n.path)
 	t.w.mu.Unlock()
+	up := filepath.Dir(n.path)
+	if delete(t.kids[up], n); len(t.kids[up]) == 0 {
+		delete(t.kids, up)
+	}
 	if t.byID[n.id] == n {
 		delete(t.byID, n.id)
 	}
@@ -310,29 +363,8 @@ func (t *tree) covered(dir string, roots []Root) (left int, ok bool) {
 
 // anchor watches the nearest directory above each missing root, that one alone,
 // and no others.
-//
-// When a directory ends, fsnotify leaves the report to the watch of its parent,
-// if there is one. So the end of a root can be lost while its parent gets or loses
-// a watch, and such a root has its watches set anew.
 func (t *tree) anchor(roots []Root) {
-	for range 8 {
-		moved := t.anchorMissing(roots)
-		again := false
-		for _, r := range roots {
-			if moved[filepath.Dir(r.Dir)] && t.state[r.Dir] != (inode{}) {
-				t.renew(r.Dir, roots)
-				again = true
-			}
-		}
-		if !again {
-			return
-		}
-	}
-}
-
-// anchorMissing gives the directories whose watch it set or took.
-func (t *tree) anchorMissing(roots []Root) (moved map[string]bool) {
-	moved, want := map[string]bool{}, map[string]bool{}
+	want := map[string]bool{}
 	for _, r := range roots {
 		// Between looking and watching a directory may appear: then once more.
 		dir := ""
@@ -352,10 +384,10 @@ func (t *tree) anchorMissing(roots []Root) (moved map[string]bool) {
 			}
 			if n == nil {
 				t.add(dir, id, -1, 0, true)
-				moved[dir] = true
 			}
 			if dirID(r.Dir) != (inode{}) {
 				t.renew(r.Dir, roots)
+				t.again[r.Dir] = struct{}{} // roots below it may need another ancestor now
 			} else if above(r.Dir) == dir && t.byID[id] != nil {
 				break
 			}
@@ -367,10 +399,9 @@ func (t *tree) anchorMissing(roots []Root) (moved map[string]bool) {
 	for _, n := range t.all() {
 		if n.left < 0 && !want[n.path] {
 			t.drop(n)
-			moved[n.path] = true
+			t.moved(n.path)
 		}
 	}
-	return moved
 }
 
 // above is the nearest existing directory above dir.
@@ -426,6 +457,13 @@ func (t *tree) evict(hot int64, root bool) bool {
 		}
 		t.drop(n)
 		t.cold[n.path] = noBudget
+		// As in moved, but setting all below anew would cost more than it gains while
+		// watches are short: what is there stays, the next retry sets it anew.
+		for k := range t.kids[n.path] {
+			if dirID(k.path) != k.id {
+				t.again[k.path] = struct{}{}
+			}
+		}
 		return true
 	}
 	return false

@@ -32,6 +32,8 @@ type tree struct {
 	failed string        // why there is no source
 
 	byID    map[inode]*node
+	kids    map[string]map[*node]struct{} // the nodes right below each path that has some
+	again   map[string]struct{}           // directories that this pass has to set anew
 	heap    coldest
 	cold    map[string]string // directories without a watch, and why
 	state   map[string]inode  // what each root was when it was scanned; zero = missing
@@ -103,6 +105,7 @@ func (t *tree) settle() time.Duration {
 				t.resync(dir, roots)
 			}
 		}
+		t.recheck(roots)
 		// What a whole scan found was not reported path by path.
 		sweep = whole && len(roots) > 0 && (rescan || t.added || len(changed) > 0)
 	}
@@ -122,6 +125,7 @@ func (t *tree) open() bool {
 	}
 	t.src, t.failed, t.pumped = src, "", make(chan struct{})
 	t.byID, t.cold, t.state = map[inode]*node{}, map[string]string{}, map[string]inode{}
+	t.kids, t.again = map[string]map[*node]struct{}{}, map[string]struct{}{}
 	done := t.pumped
 	go func() { // owned by the tree; joined in close
 		defer close(done)
@@ -137,6 +141,7 @@ func (t *tree) close() {
 		<-t.pumped
 	}
 	t.src, t.byID, t.heap, t.cold, t.state = nil, nil, nil, nil, nil
+	t.kids, t.again = nil, nil
 	t.w.mu.Lock()
 	clear(t.w.nodes)
 	t.w.health.Mode, t.w.health.Reason = Polling, "not running"
