@@ -21,6 +21,10 @@
 //   - A database file that is deleted or replaced while it is open acknowledges
 //     nothing any more: ErrReplaced.
 //
+// Not seen: somebody who deletes the -wal of a crashed log that nobody has
+// open, or who puts an older copy of the database back. The log goes back
+// silently then, and sequences above its head are given again.
+//
 // Refusals
 //
 //   - Files that are a symbolic link, not regular, owned by someone else, or of
