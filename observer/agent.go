@@ -27,6 +27,10 @@ type agent struct {
 	// exiting is set once the process has ended and its last records are
 	// being read.
 	exiting bool
+	reason  string // why it is exiting, for its unavailable event
+	// leaving is set while another waits for its place: nothing more is read
+	// for it. Each probe decides that anew.
+	leaving bool
 	errored bool // the bound transcript cannot be read
 	seen    bool // the bound transcript has given a record
 }

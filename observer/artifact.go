@@ -34,6 +34,7 @@ type artifact struct {
 	more    bool // the last job left something to read
 	closing bool // detach once everything is read
 	idled   bool // Idle was asked since the last change
+	lost    bool // a sweep did not find the file any more while it was bound
 	last    time.Time
 	due     time.Time     // next refresh; zero = none
 	settle  time.Time     // when silence decides; zero = nothing waits

@@ -2,8 +2,6 @@ package observer
 
 import (
 	"time"
-
-	"steno/ipc/wire"
 )
 
 // find is the artifact of the session that an agent is bound to; nil while it
@@ -36,6 +34,7 @@ func (o *Observer) touchUnseen(path string) *artifact {
 	}
 	a := &artifact{Artifact: claimed, provider: p, base: -1, modified: time.Now()}
 	o.artifacts[path] = a
+	o.unswept[path] = a.modified
 	if a.Session != "" && o.bySession[sessionKey{a.Provider, a.Session}] == nil {
 		o.bySession[sessionKey{a.Provider, a.Session}] = a
 	}
@@ -45,7 +44,7 @@ func (o *Observer) touchUnseen(path string) *artifact {
 // bind attaches the artifact of the session that the agent is bound to, and
 // lets go of the one it had.
 func (o *Observer) bind(a *agent, now time.Time) {
-	if !a.row.Available {
+	if !a.row.Available || a.leaving {
 		return
 	}
 	if !a.match.Bound {
@@ -71,7 +70,7 @@ func (o *Observer) bindBySession(art *artifact) {
 		return
 	}
 	for _, a := range o.byProcess {
-		if a.row.Harness == art.Provider && a.art == nil && a.match.Bound && a.match.Session == art.Session && a.row.Available && !a.exiting {
+		if a.row.Harness == art.Provider && a.art == nil && a.match.Bound && a.match.Session == art.Session && a.row.Available && !a.exiting && !a.leaving {
 			o.attach(a, art, time.Now())
 			return
 		}
@@ -117,16 +116,21 @@ func (o *Observer) release(art *artifact) {
 		art.base = art.reader.file.Offset()
 	}
 	art.agent, art.reader, art.closing = nil, nil, false
-	art.refused = refusal{}
 	art.settle, art.due = time.Time{}, time.Time{}
 	delete(o.live, art)
 	if a.art == art {
 		a.art = nil
 	}
 	a.draining--
+	if art.lost {
+		o.forget(art.Path)
+	}
 	now := time.Now()
+	if a.draining == 0 && (a.leaving || a.exiting) {
+		o.probeBy(later(now, o.probedAt.Add(probeGap))) // another may wait for its place
+	}
 	if a.exiting && a.draining == 0 && o.byProcess[a.process()] == a {
-		o.gone(a, wire.ProcessExited, now)
+		o.gone(a, a.reason, now)
 	}
 	for _, other := range o.byProcess {
 		if !other.exiting && other.art == nil {

@@ -63,7 +63,7 @@ func (fake) EnvKeys() []string { return []string{"HOME"} }
 func (fake) NeedsOpen() bool   { return false }
 
 func (fake) Recognise(p providers.Process) providers.Part {
-	if filepath.Base(p.Exe) == "fakeagent" {
+	if filepath.Base(p.Exe) == agentName {
 		return providers.Worker
 	}
 	return providers.NotMine

@@ -21,7 +21,7 @@ const maxAgents = 1000
 
 // question is what the prober has to know.
 func (o *Observer) question() probe {
-	q := probe{remembered: map[process]providers.Evidence{}, forced: o.probeForced || time.Now().Before(o.recheckUntil)}
+	q := probe{remembered: map[claimant]providers.Evidence{}, forced: o.probeForced || time.Now().Before(o.recheckUntil)}
 	o.probeForced = false
 	oldest := time.Now()
 	for _, a := range o.byProcess {
@@ -33,8 +33,8 @@ func (o *Observer) question() probe {
 		}
 	}
 	for _, a := range o.agents {
-		if a.row.Session != "" && a.row.Rank > 0 {
-			q.remembered[a.process()] = providers.Evidence{
+		if a.row.Session != "" && a.row.Rank > 0 && a.row.Boot == o.boot {
+			q.remembered[claimant{a.process(), a.row.Harness}] = providers.Evidence{
 				Rank: providers.Rank(a.row.Rank), Session: a.row.Session, Path: a.row.Path,
 				Source: a.row.Evidence, // no time: what is proved now wins
 			}
@@ -60,26 +60,34 @@ func (o *Observer) onProbe(p probed) {
 	}
 	o.logProbe(p)
 	if p.err != nil {
-		return // unknown is not dead
+		o.probeForced = true // what asked for this look is owed still
+		return               // unknown is not dead
 	}
 	o.last = p
 	o.adoptRoots(p)
-	for path, r := range p.refused {
-		if a := o.artifacts[path]; a != nil && a.agent == nil {
-			a.refused = r
-		}
-	}
 	for id, a := range o.byProcess {
 		if !p.procs.Is(id.pid, id.start) {
 			o.onExit(id)
 			continue
 		}
-		if m, ok := p.matches[id]; ok {
+		a.leaving = false
+		if m, ok := p.matches[id]; ok && m.Provider == a.row.Harness {
 			a.match = m
 		}
 	}
-	for i := range p.owners {
-		o.see(&p.owners[i], now)
+	for path, r := range p.refused {
+		if a := o.artifacts[path]; a != nil && (a.agent == nil || !a.agent.match.Bound) {
+			a.refused = r
+		}
+	}
+	front := map[string]bool{}
+	for _, w := range p.owners {
+		front[w.Place.Key] = front[w.Place.Key] || w.Foreground
+	}
+	for i, w := range p.owners {
+		if w.Foreground || !front[w.Place.Key] || o.byProcess[process{w.Process.PID, w.Process.StartTicks}] != nil {
+			o.see(&p.owners[i], now)
+		}
 	}
 	for _, a := range o.byProcess {
 		if !a.exiting {
@@ -128,6 +136,9 @@ func (o *Observer) see(w *bind.Owner, now time.Time) {
 		return
 	}
 	m := o.last.matches[id]
+	if m.Provider != w.Provider {
+		m = bind.Match{} // of the program that this process was before
+	}
 	row, wait := o.identify(w, m, now)
 	if wait {
 		o.probeBy(now.Add(resumeLook))
@@ -137,23 +148,48 @@ func (o *Observer) see(w *bind.Owner, now time.Time) {
 	if !w.Foreground && (a == nil || a.process() != id) {
 		return // in the background, an incarnation goes on but none begins
 	}
-	if a != nil && o.byProcess[a.process()] == a {
-		// The agent's earlier process: what it wrote comes first.
-		if a.art != nil {
-			o.detach(a.art)
-		}
-		if a.exiting || a.draining > 0 {
-			o.probeBy(now.Add(probeGap))
-			return
-		}
+	earlier := a != nil && o.byProcess[a.process()] == a
+	if earlier && !o.yield(a) || !o.vacate(w.Place, a) {
+		return // release asks again
 	}
 	o.appear(row, w, m, now)
+}
+
+// yield lets go of what an agent reads, because another takes its place, and
+// says whether all of it is committed: it comes before the unavailable event.
+func (o *Observer) yield(a *agent) bool {
+	a.leaving = true
+	if a.art != nil {
+		o.detach(a.art)
+	}
+	return !a.exiting && a.draining == 0
+}
+
+// vacate says whether a place can be entered by the agent, which may be nil.
+func (o *Observer) vacate(p bind.Place, by *agent) bool {
+	if _, known := o.slots[p.Server]; p.Kind == bind.InTmux && !known {
+		return true
+	}
+	id, _ := o.paneID(p)
+	free := true
+	for _, a := range o.byProcess {
+		if a != by && a.row.Alive && a.row.PaneID == id && !o.yield(a) {
+			free = false
+		}
+	}
+	return free
 }
 
 // keep brings a known process up to date. One that lost its pane to another
 // harness and comes back to the foreground is available again.
 func (o *Observer) keep(a *agent, w *bind.Owner, now time.Time) {
 	if a.exiting {
+		return
+	}
+	if w.Provider != a.row.Harness {
+		// The process has become another program, which is another agent.
+		o.end(a, wire.IncarnationReplaced, now)
+		o.probeBy(now.Add(probeGap))
 		return
 	}
 	started := a.owner.Process.Started
@@ -163,42 +199,71 @@ func (o *Observer) keep(a *agent, w *bind.Owner, now time.Time) {
 		// so that no record of this process becomes history.
 		a.owner.Process.Started = started
 	}
-	if !a.row.Available && w.Foreground {
-		o.enter(a, now)
+	if a.row.Available || !w.Foreground {
+		return
+	}
+	if o.vacate(w.Place, a) {
+		o.enter(a, now) // otherwise release asks again
 	}
 }
 
 // identify finds the agent that a new process is (D14), or says that the
 // process may still show it.
 func (o *Observer) identify(w *bind.Owner, m bind.Match, now time.Time) (row store.Agent, wait bool) {
+	var same, pane, session *agent // the newest of each
 	var resumable bool
 	for _, a := range o.agents {
 		r := a.row
-		if r.Harness == w.Provider && r.PID == w.Process.PID && r.StartTicks == w.Process.StartTicks && r.Boot == o.boot {
-			return r, false // the same incarnation, seen again
-		}
-	}
-	if w.Place.Kind == bind.InTmux {
-		for _, a := range o.agents {
-			if a.row.Harness == w.Provider && a.row.PaneKey == w.Place.Key {
-				return a.row, false
-			}
-		}
-	}
-	for _, a := range o.agents {
-		r := a.row
-		if r.Harness != w.Provider || r.Available || r.Session == "" || o.byProcess[a.process()] != nil {
+		if r.Harness != w.Provider {
 			continue
 		}
-		if m.Bound && m.Session == r.Session {
-			return r, false
+		if r.PID == w.Process.PID && r.StartTicks == w.Process.StartTicks && r.Boot == o.boot {
+			same = newer(same, a) // the same incarnation, seen again
+		}
+		if w.Place.Kind == bind.InTmux && r.PaneKey == w.Place.Key {
+			pane = newer(pane, a)
+		}
+		if r.Available || r.Session == "" || o.byProcess[a.process()] != nil {
+			continue
 		}
 		resumable = true
+		if m.Bound && m.Session == r.Session {
+			session = newer(session, a)
+		}
 	}
-	if resumable && !m.Bound && now.Sub(w.Process.Started) < resumeGrace {
+	for _, a := range []*agent{same, pane, session} {
+		if a != nil {
+			return a.row, false
+		}
+	}
+	// An age below zero is a clock that was set back: no reason to wait.
+	if age := now.Sub(w.Process.Started); resumable && !m.Bound && age >= 0 && age < resumeGrace {
 		return store.Agent{}, true
 	}
 	return store.Agent{ID: newUUID(), Harness: w.Provider, CreatedAt: now}, false
+}
+
+// newer is the agent that lived last; a may be nil.
+func newer(a, b *agent) *agent {
+	if a == nil {
+		return b
+	}
+	order := cmp.Or(compareBool(a.row.Alive, b.row.Alive), a.row.ExitedAt.Compare(b.row.ExitedAt),
+		a.row.CreatedAt.Compare(b.row.CreatedAt), cmp.Compare(a.row.ID, b.row.ID))
+	if order < 0 {
+		return b
+	}
+	return a
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
 }
 
 // appear makes a process the live incarnation of an agent.
@@ -212,7 +277,7 @@ func (o *Observer) appear(row store.Agent, w *bind.Owner, m bind.Match, now time
 	incarnation := incarnationID(row.ID, o.boot, w.Process.PID, w.Process.StartTicks)
 	if a.row.Incarnation != incarnation {
 		o.replace(a, now)
-		a.row.Incarnation, a.row.Generation = incarnation, 0
+		a.row.Incarnation = incarnation // the generation goes on: this one may come back
 		a.row.Since = time.Time{}
 		a.row.Session, a.row.Path, a.row.Rank, a.row.Evidence = "", "", 0, ""
 		a.row.Turn = ""
@@ -325,12 +390,17 @@ func (o *Observer) displace(a *agent, now time.Time) {
 
 // onExit is told that a process ended. What it wrote before is read first.
 func (o *Observer) onExit(id process) {
-	now := time.Now()
-	a := o.byProcess[id]
-	if a == nil || a.exiting {
+	if a := o.byProcess[id]; a != nil {
+		o.end(a, wire.ProcessExited, time.Now())
+	}
+}
+
+// end ends an incarnation once its last records are committed.
+func (o *Observer) end(a *agent, reason string, now time.Time) {
+	if a.exiting {
 		return
 	}
-	a.exiting = true
+	a.exiting, a.reason = true, reason
 	if a.art == nil && a.match.Bound && a.row.Available {
 		o.attach(a, o.find(a), now)
 	}
@@ -338,7 +408,7 @@ func (o *Observer) onExit(id process) {
 		o.detach(a.art)
 	}
 	if a.draining == 0 {
-		o.gone(a, wire.ProcessExited, now)
+		o.gone(a, reason, now)
 	}
 }
 

@@ -21,6 +21,7 @@ func (o *Observer) loop(ctx context.Context) error {
 	defer timer.Stop()
 	done := ctx.Done()
 	var giveUp <-chan time.Time
+	exits := o.exits.C()
 	for {
 		if o.stopping && o.drained() {
 			return nil
@@ -65,7 +66,11 @@ func (o *Observer) loop(ctx context.Context) error {
 			o.onSweep(d)
 		case p := <-o.prober.out:
 			o.onProbe(p)
-		case e := <-o.exits.C():
+		case e, ok := <-exits:
+			if !ok {
+				exits = nil // it ends with ctx, before the drain does
+				continue
+			}
 			o.onExit(process{e.PID, e.StartTicks})
 		case call := <-o.calls:
 			call()
@@ -96,6 +101,7 @@ func (o *Observer) startDue(now time.Time) {
 		o.sweeping = true
 		o.watcher.SetRoots(o.watchRoots) // notices a parent that was renamed, a link that was moved
 		o.sweepAt = now.Add(o.sweepEvery())
+		o.sweepBegan = now
 		o.sweeper.in <- o.watchRoots // buffered, and only one is under way
 	}
 	if !o.probing && o.firstSweepDone && !now.Before(o.probeAt) && len(o.out) < maxQueue {
@@ -159,7 +165,7 @@ func (o *Observer) scanEvery() time.Duration {
 			return scanWithPanes
 		}
 	}
-	if len(o.byProcess) > 0 {
+	if len(o.byProcess) > 0 || len(o.last.owners) > 0 {
 		return scanWithPanes
 	}
 	return scanWithout
@@ -230,6 +236,7 @@ func (o *Observer) touch(path string, now time.Time) *artifact {
 			a.appeared = now
 		}
 		o.artifacts[path] = a
+		o.unswept[path] = now
 		o.recheckUntil = now.Add(recheckFor)
 		if a.Session != "" {
 			o.bySession[sessionKey{a.Provider, a.Session}] = a
@@ -262,6 +269,9 @@ func (o *Observer) stir(a *artifact, now time.Time) {
 		return
 	}
 	a.idled = false
+	if a.closing {
+		return // a last read is under way or due; what follows it is another's
+	}
 	if a.busy {
 		a.dirty = true
 		return
@@ -302,18 +312,27 @@ func (o *Observer) onSweep(d sweepDone) {
 	o.sweeps++
 	o.sweptAt = now
 	for _, s := range d.changed {
-		_, known := o.artifacts[s.path]
+		known := len(o.artifacts)
 		a := o.touch(s.path, now)
 		if a == nil {
 			continue
 		}
-		a.modified = s.modified
-		if !known && a.appeared.IsZero() {
+		delete(o.unswept, a.Path)
+		a.modified, a.lost = s.modified, false
+		if len(o.artifacts) > known && a.appeared.IsZero() {
 			a.base = s.size
 		}
 	}
 	for _, path := range d.gone {
 		o.forget(path)
+	}
+	for path, since := range o.unswept {
+		// A sweep tells of everything that is new to it: what it passed over
+		// came and went between two sweeps.
+		if d.whole && since.Before(o.sweepBegan) {
+			delete(o.unswept, path)
+			o.forget(path)
+		}
 	}
 	for i, r := range o.claims.roots {
 		if real, ok := d.real[r.Dir]; ok {
@@ -356,10 +375,12 @@ func (o *Observer) usedRoots() map[string]bool {
 func (o *Observer) forget(path string) {
 	a := o.artifacts[path]
 	if a != nil && (a.agent != nil || a.busy) {
+		a.lost = true // release looks at it again
 		return
 	}
 	if a != nil {
 		delete(o.artifacts, path)
+		delete(o.unswept, path)
 		key := sessionKey{a.Provider, a.Session}
 		if o.bySession[key] == a {
 			delete(o.bySession, key)
@@ -387,5 +408,7 @@ func (o *Observer) noteWatchMode() {
 	case o.degraded:
 		o.opt.Log.Info().Str("mode", mode).Int("watches", h.Watches).Msg("watching works again")
 	}
-	o.sweepAt = time.Now().Add(o.sweepEvery())
+	if at := time.Now().Add(o.sweepEvery()); at.Before(o.sweepAt) {
+		o.sweepAt = at // one that is due sooner stays so
+	}
 }

@@ -39,8 +39,9 @@ type Observer struct {
 	claims    claimer
 	artifacts map[string]*artifact
 	bySession map[sessionKey]*artifact
-	live      map[*artifact]bool // bound or closing
-	agents    map[string]*agent  // by agent id
+	unswept   map[string]time.Time // artifacts that hints told of and no sweep saw yet
+	live      map[*artifact]bool   // bound or closing
+	agents    map[string]*agent    // by agent id
 	byProcess map[process]*agent
 	sources   map[string]store.Source // durable restart points
 	slots     map[string]uint32       // multiplexer server -> upper half of its pane ids
@@ -58,6 +59,7 @@ type Observer struct {
 	probeForced          bool // something happened that may change who owns what
 	firstSweepDone       bool
 	sweepAt, probeAt     time.Time
+	sweepBegan           time.Time
 	probedAt, sweptAt    time.Time
 	sweeps               uint64
 	watchRoots           []watch.Root
@@ -97,7 +99,8 @@ func New(opt Options) (*Observer, error) {
 		// oldest first.
 		jobs: make(chan *job), results: make(chan *job, opt.Workers),
 		artifacts: map[string]*artifact{}, bySession: map[sessionKey]*artifact{}, live: map[*artifact]bool{},
-		agents: map[string]*agent{}, byProcess: map[process]*agent{},
+		unswept: map[string]time.Time{},
+		agents:  map[string]*agent{}, byProcess: map[process]*agent{},
 		sources: map[string]store.Source{}, slots: map[string]uint32{}, failures: map[string]uint64{},
 	}
 	o.prober = &prober{

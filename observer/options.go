@@ -44,6 +44,8 @@ const (
 	recheckFor = 20 * time.Second
 	// resumeLook is how often such a process is looked at.
 	resumeLook = 100 * time.Millisecond
+	// closeTime is about how long the last read of an artifact is tried.
+	closeTime = 3 * time.Second
 	// drainTime bounds the orderly end.
 	drainTime = 5 * time.Second
 	// maxQueue is how many commits may wait for a store that does not work

@@ -17,13 +17,13 @@ import (
 // new one.
 const (
 	muxFresh = 30 * time.Second
-	muxSoon  = 2 * time.Second
+	muxSoon  = 2 * time.Second // also the first wait after an answer that did not come
 )
 
 // probe asks who is alive and who owns which session.
 type probe struct {
 	recent     []providers.Artifact // transcripts that a live process may own
-	remembered map[process]providers.Evidence
+	remembered map[claimant]providers.Evidence
 	unbound    bool // a process without a session: titles may help
 	forced     bool // something happened: look at the evidence again
 }
@@ -56,6 +56,7 @@ type prober struct {
 	listings  []mux.Listing
 	muxErr    error
 	listed    time.Time
+	retry     time.Duration // when a server that did not answer is asked again; 0 = all did
 	harnesses map[harness]bool
 	matches   map[process]bind.Match // last decisions; nil before the first
 	described map[string]description
@@ -64,6 +65,7 @@ type prober struct {
 
 type description struct {
 	dev, ino uint64
+	born     time.Time
 	session  providers.Session
 }
 
@@ -89,8 +91,31 @@ func (p *prober) run(ctx context.Context) error {
 }
 
 func (p *prober) list(ctx context.Context) {
-	p.listings, p.muxErr = p.tmux.Panes(ctx)
-	p.listed = time.Now()
+	listings, err := p.tmux.Panes(ctx)
+	p.listed, p.muxErr = time.Now(), err
+	if err != nil {
+		return // what was known of the panes stays
+	}
+	unsure := false
+	for i := range listings {
+		l := &listings[i]
+		if l.Err == nil || errors.Is(l.Err, mux.ErrNoServer) || errors.Is(l.Err, mux.ErrSocket) {
+			continue
+		}
+		// No answer is not "no panes".
+		unsure = true
+		for _, old := range p.listings {
+			if old.Server.Socket == l.Server.Socket {
+				l.Server, l.Panes = old.Server, old.Panes
+			}
+		}
+	}
+	p.listings = listings
+	if !unsure {
+		p.retry = 0
+		return
+	}
+	p.retry = min(max(2*p.retry, muxSoon), muxFresh)
 }
 
 func (p *prober) probe(ctx context.Context, q probe) probed {
@@ -110,14 +135,19 @@ func (p *prober) probe(ctx context.Context, q probe) probed {
 		out.matches = p.matches
 		return out
 	}
+	was := p.described
+	p.described = make(map[string]description, len(q.recent))
 	for _, pv := range p.providers {
 		b, ok := pv.(providers.Binder)
 		if !ok {
 			continue
 		}
-		p.decide(ctx, pv, b, q, &out)
+		p.decide(ctx, pv, b, q, was, &out)
 	}
 	p.matches = out.matches
+	if len(out.errs) > 0 {
+		p.matches = nil // what could not be seen is looked at again
+	}
 	return out
 }
 
@@ -138,31 +168,38 @@ func (p *prober) refreshPanes(ctx context.Context, procs bind.Processes, unbound
 	now := map[harness]bool{}
 	changed := false
 	for _, pr := range procs.Candidates() {
-		h := harness{process{pr.PID, pr.StartTicks}, pr.TPGID == pr.PGID}
+		h := harness{process{pr.PID, pr.StartTicks}, pr.Exe, pr.TPGID == pr.PGID}
 		now[h] = true
 		changed = changed || !p.harnesses[h]
 	}
 	changed = changed || len(now) != len(p.harnesses)
 	p.harnesses = now
 	age := time.Since(p.listed)
-	if p.listed.IsZero() || changed || age > muxFresh || (unbound && age > muxSoon) {
+	if p.listed.IsZero() || changed || age > muxFresh || (unbound && age > muxSoon) || (p.retry > 0 && age > p.retry) {
 		p.list(ctx)
 	}
 	return changed
 }
 
-// harness is a process that some provider recognises, and whether it has its
-// terminal.
+// claimant is a process as one provider's program.
+type claimant struct {
+	process
+	provider string
+}
+
+// harness is a process that some provider recognises, what it runs, and whether
+// it has its terminal.
 type harness struct {
 	process
+	exe        string
 	foreground bool
 }
 
 // decide collects the evidence of one provider's processes and lets bind
 // decide.
-func (p *prober) decide(ctx context.Context, pv providers.Provider, b providers.Binder, q probe, out *probed) {
+func (p *prober) decide(ctx context.Context, pv providers.Provider, b providers.Binder, q probe, was map[string]description, out *probed) {
 	var cands []bind.Candidate
-	known := p.describe(pv, b, q.recent)
+	known := p.describe(pv, b, q.recent, was)
 	for i := range out.owners {
 		o := &out.owners[i]
 		if o.Provider != pv.ID() || o.Process.PID == 0 {
@@ -179,14 +216,14 @@ func (p *prober) decide(ctx context.Context, pv providers.Provider, b providers.
 			}
 			var opened []providers.Artifact
 			pr.Open, opened = p.opened(pv, pr, known)
-			sessions = append(sessions[:len(sessions):len(sessions)], p.describe(pv, b, opened)...)
+			sessions = append(sessions[:len(sessions):len(sessions)], p.describe(pv, b, opened, was)...)
 		}
 		ev, err := b.Evidence(ctx, pr, sessions)
 		if err != nil {
 			out.errs = append(out.errs, fmt.Errorf("evidence for %s process %d: %w", pv.ID(), pr.PID, err))
 		}
 		c := bind.Candidate{Owner: *o, Evidence: ev}
-		if r, ok := q.remembered[id]; ok {
+		if r, ok := q.remembered[claimant{id, pv.ID()}]; ok {
 			c.Remembered = &r
 		}
 		cands = append(cands, c)
@@ -258,8 +295,9 @@ func hasPath(known []providers.Session, path string) bool {
 	return false
 }
 
-// describe reads what the artifacts' first records tell, once for each file.
-func (p *prober) describe(pv providers.Provider, b providers.Binder, arts []providers.Artifact) []providers.Session {
+// describe reads what the artifacts' first records tell, once for each file;
+// was is what is known of them from the last time.
+func (p *prober) describe(pv providers.Provider, b providers.Binder, arts []providers.Artifact, was map[string]description) []providers.Session {
 	var out []providers.Session
 	for _, a := range arts {
 		if a.Provider != pv.ID() || a.Role != providers.Transcript {
@@ -267,11 +305,10 @@ func (p *prober) describe(pv providers.Provider, b providers.Binder, arts []prov
 		}
 		info, err := tail.Stat(a.Path)
 		if err != nil {
-			delete(p.described, a.Path)
 			continue
 		}
-		d, ok := p.described[a.Path]
-		if !ok || d.ino != info.Ino || d.dev != info.Dev {
+		d, ok := was[a.Path]
+		if !ok || d.ino != info.Ino || d.dev != info.Dev || !d.born.Equal(info.Born) {
 			first, err := tail.First(a.Path, providers.MaxRecord)
 			if err != nil {
 				continue
@@ -284,10 +321,11 @@ func (p *prober) describe(pv providers.Provider, b providers.Binder, arts []prov
 			if s.Born.IsZero() {
 				s.Born = info.Born
 			}
-			d = description{dev: info.Dev, ino: info.Ino, session: s}
-			if first != nil {
-				p.described[a.Path] = d
-			}
+			d = description{dev: info.Dev, ino: info.Ino, born: info.Born, session: s}
+			ok = first != nil
+		}
+		if ok {
+			p.described[a.Path] = d
 		}
 		out = append(out, d.session)
 	}

@@ -142,6 +142,13 @@ func (r *reader) refresh(settle bool, now time.Time) result {
 	var out result
 	if len(r.rest) == 0 {
 		if !r.fill(&out, now) {
+			if h, ok := r.proj.(providers.Holder); ok && out.gone {
+				// Nothing will follow that decides what is held.
+				if settle {
+					r.admit(&out, h.Settle())
+				}
+				out.quiet = h.Quiet()
+			}
 			out.turn = r.proj.Turn()
 			return out
 		}
@@ -165,7 +172,7 @@ func (r *reader) refresh(settle bool, now time.Time) result {
 	}
 	out.more = len(r.rest) > 0 || r.more
 	if holder != nil && !out.more {
-		if settle && holder.Quiet() > 0 {
+		if settle && !out.read && holder.Quiet() > 0 {
 			r.admit(&out, holder.Settle())
 			if !holder.Held() {
 				r.safe, r.state, moved = r.file.Offset(), r.proj.State(), true
@@ -263,11 +270,11 @@ func (r *reader) save(out *result) {
 func (r *reader) idle(at time.Time) result {
 	i, ok := r.proj.(providers.Idler)
 	if !ok || len(r.rest) > 0 {
-		return result{turn: r.proj.Turn()}
+		return result{turn: r.proj.Turn(), quiet: r.quiet()}
 	}
 	var out result
 	out.drafts = i.Idle(at)
-	out.turn = r.proj.Turn()
+	out.turn, out.quiet = r.proj.Turn(), r.quiet()
 	if h, ok := r.proj.(providers.Holder); len(out.drafts) > 0 && (!ok || !h.Held()) {
 		r.safe, r.state = r.file.Offset(), r.proj.State()
 		if out.err = r.advance(); out.err == nil {
@@ -275,6 +282,14 @@ func (r *reader) idle(at time.Time) result {
 		}
 	}
 	return out
+}
+
+// quiet is how much silence what is held waits for.
+func (r *reader) quiet() time.Duration {
+	if h, ok := r.proj.(providers.Holder); ok {
+		return h.Quiet()
+	}
+	return 0
 }
 
 // epoch is the earliest date that is believed; anything before it is a broken
@@ -289,6 +304,10 @@ func (r *reader) admit(out *result, drafts []providers.Draft) {
 		case d.At.Before(epoch):
 			d.At = time.Time{}
 			r.undated = append(r.undated, d)
+			if len(r.undated) >= maxDrafts {
+				out.drafts = append(out.drafts, r.undated...) // no date is near
+				r.undated = nil
+			}
 		case d.At.Before(r.notBefore):
 			r.undated = nil
 		default:

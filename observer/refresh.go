@@ -1,6 +1,8 @@
 package observer
 
 import (
+	"errors"
+	"io/fs"
 	"time"
 
 	"steno/observer/tail"
@@ -44,6 +46,7 @@ type attachment struct {
 	base      int64
 	appeared  time.Time
 	refused   bool      // by evidence as strong as what binds now
+	others    bool      // another agent's observation stood at base
 	process   time.Time // start of the process
 	available time.Time // first durable available of this incarnation
 	began     time.Time // when this daemon began to watch
@@ -53,7 +56,7 @@ type attachment struct {
 // from byte 0; any other one from its tail, or from where this agent's
 // observation stood.
 func (t attachment) open() (*reader, error) {
-	if t.source != nil {
+	if t.source != nil && !(t.refused && t.source.Offset < t.base) {
 		if r, err := resume(t.artifact, t.provider, *t.source, t.process); err == nil {
 			return r, nil
 		}
@@ -67,7 +70,7 @@ func (t attachment) open() (*reader, error) {
 	if born.IsZero() {
 		born = t.appeared
 	}
-	known := !born.IsZero() && !t.refused
+	known := !born.IsZero() && !t.refused && !t.others
 	born = born.Add(birthSlack)
 	fresh := known && !born.Before(t.process) && (!born.Before(t.available) || !born.Before(t.began))
 	return attach(t.artifact, t.provider, fresh, t.base, t.process)
@@ -92,11 +95,15 @@ func (o *Observer) attachment(a *artifact) *attachment {
 		base: a.base, appeared: a.appeared,
 		process: a.agent.owner.Process.Started, available: a.agent.row.Since, began: o.began,
 	}
-	if r := a.refused; r.rank > 0 && a.agent.match.Rank >= r.rank {
-		t.base, t.refused = r.size, true
-	}
-	if src, ok := o.sources[a.Path]; ok && src.Agent == a.agent.row.ID {
+	switch src, ok := o.sources[a.Path]; {
+	case ok && src.Agent == a.agent.row.ID:
 		t.source = &src
+	case ok:
+		// What was told as another agent's is not told again.
+		t.base, t.others = max(t.base, src.Offset), true
+	}
+	if r := a.refused; r.rank > 0 && a.agent.match.Rank >= r.rank {
+		t.base, t.refused = max(t.base, r.size), true
 	}
 	return t
 }
@@ -105,7 +112,10 @@ func (o *Observer) attachment(a *artifact) *attachment {
 func (o *Observer) work() error {
 	for j := range o.jobs {
 		j.run()
-		o.results <- j
+		select {
+		case o.results <- j:
+		case <-o.ended: // given up: nothing moved, it is read again
+		}
 	}
 	return nil
 }
@@ -158,6 +168,9 @@ func (o *Observer) finish(j *job) {
 		o.committed(a)
 		return
 	}
+	if j.attach != nil && a.agent.match.Bound {
+		a.refused = refusal{} // the reader begins behind it
+	}
 	r := j.result
 	a.more = r.more
 	if r.read || len(j.events) > 0 {
@@ -194,13 +207,13 @@ func (o *Observer) finish(j *job) {
 
 // failed notes an I/O error and puts the next try off.
 func (o *Observer) failed(a *artifact, j *job, now time.Time) {
-	if j.result.gone {
+	if j.result.gone || errors.Is(j.err, fs.ErrNotExist) {
 		// Moved to an archive or deleted: no failure. A hint will tell when it
 		// comes back.
 		return
 	}
 	a.backoff = min(max(2*a.backoff, 100*time.Millisecond), 10*time.Second)
-	if !a.closing {
+	if !a.closing || a.backoff < closeTime {
 		a.due = now.Add(a.backoff)
 	}
 	if text := j.err.Error(); text != a.errText {
@@ -248,7 +261,7 @@ func (o *Observer) idleAt(a *artifact) time.Time {
 	if _, ok := a.reader.proj.(providers.Idler); !ok {
 		return time.Time{}
 	}
-	return later(g.match.Since, a.changed).Add(idleAfter)
+	return later(later(g.match.Since, a.changed), a.modified).Add(idleAfter)
 }
 
 func (o *Observer) idleDue(a *artifact, now time.Time) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,11 +21,25 @@ import (
 	"steno/store"
 )
 
-// TestMain lets the test binary be an agent: a copy of it named "fakeagent"
+// agentName is how this run's agents are called: several runs may share the
+// machine, and each sees all processes.
+var agentName = fmt.Sprintf("fakeagent-%d", os.Getpid())
+
+// TestMain lets the test binary be an agent: a copy of it named "fakeagent-N"
 // lives until its standard input ends.
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == "fakeagent" {
-		_, _ = os.Stdin.Read(make([]byte, 1))
+	switch name, of, _ := strings.Cut(filepath.Base(os.Args[0]), "-"); name {
+	case "fakeagent", "otheragent":
+		if n, _ := os.Stdin.Read(make([]byte, 1)); n > 0 { // become another program
+			next := filepath.Join(filepath.Dir(os.Args[0]), "otheragent-"+of)
+			_ = syscall.Exec(next, []string{next}, os.Environ())
+		}
+		return
+	case "fakeshell":
+		playShell()
+		return
+	case "faketmux":
+		playTmux()
 		return
 	}
 	os.Exit(m.Run())
@@ -126,6 +141,7 @@ type agentProcess struct {
 	r    *rig
 	cmd  *exec.Cmd
 	home string
+	in   io.Writer // a byte makes it become otheragent
 	stop func()
 }
 
@@ -135,20 +151,7 @@ func (r *rig) start(session string) *agentProcess { return r.startIn(r.home, ses
 // startIn runs an agent with a home of its own.
 func (r *rig) startIn(home, session string) *agentProcess {
 	r.t.Helper()
-	exe := filepath.Join(r.home, "fakeagent")
-	if _, err := os.Stat(exe); err != nil {
-		self, err := os.Executable()
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		b, err := os.ReadFile(self)
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		if err := os.WriteFile(exe, b, 0o700); err != nil {
-			r.t.Fatal(err)
-		}
-	}
+	exe := r.program(agentName)
 	cmd := exec.Command(exe)
 	cmd.Env = []string{"HOME=" + home}
 	cmd.Dir = r.home
@@ -160,7 +163,7 @@ func (r *rig) startIn(home, session string) *agentProcess {
 	if err := cmd.Start(); err != nil {
 		r.t.Fatal(err)
 	}
-	a := &agentProcess{r: r, cmd: cmd, home: home}
+	a := &agentProcess{r: r, cmd: cmd, home: home, in: in}
 	once := false
 	a.stop = func() {
 		if !once {

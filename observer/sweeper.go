@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"syscall"
 	"time"
 
 	"steno/observer/watch"
@@ -21,6 +22,7 @@ type sighting struct {
 type sweepDone struct {
 	changed []sighting
 	gone    []string
+	whole   bool              // every directory could be listed
 	missing map[string]bool   // roots that are not there
 	real    map[string]string // roots without symbolic links
 	took    time.Duration
@@ -67,9 +69,9 @@ func (s *sweeper) sweep(ctx context.Context, roots []watch.Root, n uint64) sweep
 		done.real[r.Dir] = realPath(r.Dir)
 	}
 	start := time.Now()
-	// The walk itself only ends early with ctx; what it could not read is
-	// simply not there in this sweep.
-	_, err := watch.Walk(ctx, roots, func(path string, info fs.FileInfo) error {
+	// The walk itself only ends early with ctx. What lies in a directory that
+	// could not be read is only gone if the file itself says so.
+	walked, err := watch.Walk(ctx, roots, func(path string, info fs.FileInfo) error {
 		now := seenFile{size: info.Size(), modified: info.ModTime().UnixNano(), sweep: n}
 		was, known := s.last[path]
 		s.last[path] = now
@@ -81,12 +83,19 @@ func (s *sweeper) sweep(ctx context.Context, roots []watch.Root, n uint64) sweep
 	})
 	if err == nil {
 		for path, f := range s.last {
-			if f.sweep != n {
+			if f.sweep != n && (walked.Skipped == 0 || missing(path)) {
 				delete(s.last, path)
 				done.gone = append(done.gone, path)
 			}
 		}
 	}
+	done.whole = err == nil && walked.Skipped == 0
 	done.took = time.Since(start)
 	return done
+}
+
+// missing says whether a file is not there, and not only out of reach.
+func missing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -28,6 +28,10 @@ func TestUnchangedTreeCostsNothing(t *testing.T) {
 	r.write("s1", records("t1")...)
 	want := all([]string{available}, turn("t1"))
 	r.want(want...)
+	r.until("the agent's row is complete", func() bool {
+		_, rows, err := r.store.Agents(t.Context())
+		return err == nil && len(rows) == 1 && rows[0].Path != ""
+	})
 	r.quiet()
 	head, commits := len(r.events()), r.commits()
 	opens, bytes, jobs := stats.Opens.Load(), stats.Bytes.Load(), r.jobs()
