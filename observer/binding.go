@@ -97,7 +97,7 @@ func (o *Observer) detach(art *artifact) {
 	if art.closing {
 		return
 	}
-	art.closing = true
+	art.closing, art.backoff = true, 0
 	art.agent.draining++
 	if art.agent.art == art && !art.agent.exiting {
 		art.agent.art = nil

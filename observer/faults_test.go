@@ -12,10 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"steno/observer/bind"
-	"steno/observer/tail"
 	"steno/observer/watch"
 	"steno/providers"
 	"steno/store"
@@ -93,121 +90,6 @@ func cpu(t *testing.T) time.Duration {
 		t.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-func readerOf(t *testing.T, quiet time.Duration, recs ...fakeRecord) *reader {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "s1.jsonl")
-	mustWrite(t, path, encodeRecords(t, recs...))
-	return newReader(providers.Artifact{Provider: "fake", Path: path, Session: "s1"}, fake{quiet: quiet}, tail.Mark{}, nil, 0, time.Time{})
-}
-
-// What waits for silence goes on waiting after the question about an idle
-// program.
-func TestIdleKeepsWhatWaitsForSilence(t *testing.T) {
-	r := readerOf(t, time.Second, records("t1")...)
-	if out := r.refresh(false, now()); out.quiet != time.Second {
-		t.Fatalf("refresh: %+v", out)
-	}
-	if out := r.idle(now()); out.quiet != time.Second {
-		t.Fatalf("after idle nothing waits: %+v", out)
-	}
-}
-
-// A record that comes when the silence is over has not been followed by silence
-// itself.
-func TestSilenceIsAfterTheLastRecord(t *testing.T) {
-	r := readerOf(t, time.Second, records("t1")...)
-	r.refresh(false, now())
-	f, err := os.OpenFile(r.artifact.Path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if _, err := f.Write(encodeRecords(t, records("t2")...)); err != nil {
-		t.Fatal(err)
-	}
-	out := r.refresh(true, now())
-	for _, d := range out.drafts {
-		if d.Turn == "t2" && d.Kind == providers.TurnFinal {
-			t.Fatal("the second turn ended without silence")
-		}
-	}
-	if out.quiet == 0 {
-		t.Fatal("nothing waits for silence")
-	}
-	if out = r.refresh(true, now()); len(out.drafts) != 2 {
-		t.Fatalf("%d drafts after the silence", len(out.drafts))
-	}
-}
-
-// Undated drafts are bounded as the others are.
-func TestUndatedRecordsAreBounded(t *testing.T) {
-	var recs []fakeRecord
-	for i := range 12_000 {
-		recs = append(recs, fakeRecord{ID: fmt.Sprint("m", i), Do: "say", Text: "x"})
-	}
-	r := readerOf(t, 0, recs...)
-	n := 0
-	for {
-		out := r.refresh(false, now())
-		if out.err != nil {
-			t.Fatal(out.err)
-		}
-		if len(out.drafts) > 2*maxDrafts {
-			t.Fatalf("%d drafts at once", len(out.drafts))
-		}
-		n += len(out.drafts)
-		if !out.more {
-			break
-		}
-	}
-	if n != len(recs) {
-		t.Fatalf("%d drafts of %d records", n, len(recs))
-	}
-}
-
-// What was read before a transcript was moved away is decided all the same.
-func TestHeldFinalOfDeletedArtifact(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.Providers = []providers.Provider{fake{quiet: 500 * time.Millisecond}} })
-	r.run()
-	r.start("s1")
-	r.write("s1", records("t1")...)
-	r.want(all([]string{available}, turn("t1")[:3])...)
-	if err := os.Remove(r.path("s1")); err != nil {
-		t.Fatal(err)
-	}
-	r.want(all([]string{available}, turn("t1"))...)
-}
-
-// A transcript that is not there when it is opened is no failure.
-func TestMissingArtifactIsNoError(t *testing.T) {
-	r := newRig(t)
-	r.run()
-	r.write("s1", fakeRecord{ID: "x", Do: "note"})
-	r.until("the file is known", func() bool { return r.knows("s1") })
-	if err := os.Remove(r.path("s1")); err != nil {
-		t.Fatal(err)
-	}
-	r.start("s1")
-	r.want(available)
-	r.until("it was tried", func() bool { return r.jobs() > 0 || !r.knows("s1") })
-	r.quiet()
-	_, rows, err := r.store.Agents(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(rows) != 1 || rows[0].Status == "errored" {
-		t.Fatalf("agents %+v", rows)
-	}
-	r.write("s1", records("t1")...)
-	r.want(all([]string{available}, turn("t1"))...)
-}
-
-func (r *rig) knows(session string) bool {
-	known := false
-	err := r.obs.ask(context.Background(), func() { known = r.obs.artifacts[r.path(session)] != nil })
-	return err == nil && known
 }
 
 // A session that another agent had before goes on where that one was: its turns
@@ -497,73 +379,12 @@ func TestIdleLooksAtTheFile(t *testing.T) {
 	}
 }
 
-// An exit is told although somebody goes on writing to the transcript: what is
-// written after the last read has begun does not prolong it.
-func TestExitOfBusySession(t *testing.T) {
+// The first agent makes the looks at the processes more frequent at once.
+func TestFirstAgentIsLookedAtSoon(t *testing.T) {
 	o := idleObserver(t)
-	a := &artifact{agent: &agent{}, closing: true}
-	o.stir(a, now())
-	if !a.due.IsZero() {
-		t.Error("a second last read is due")
+	o.probeAt = time.Now().Add(scanWithout)
+	o.onProbe(probed{owners: []bind.Owner{{Provider: "fake", Process: providers.Process{PID: 1 << 23}}}})
+	if wait := time.Until(o.probeAt); wait > scanWithPanes {
+		t.Fatalf("looked at again in %v", wait)
 	}
-	a.busy = true
-	o.stir(a, now())
-	if a.dirty {
-		t.Error("a second last read is owed")
-	}
-}
-
-// A last read that fails for a moment is tried again before the exit is told.
-func TestLastReadIsTriedAgain(t *testing.T) {
-	r := newRig(t)
-	r.run()
-	a := r.start("s1")
-	r.write("s1", records("t1")...)
-	want := all([]string{available}, turn("t1"))
-	r.want(want...)
-	aside := r.path("s1") + ".aside"
-	if err := os.Rename(r.path("s1"), aside); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(r.path("s1"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	r.until("the read fails", func() bool {
-		failed := false
-		err := r.obs.ask(context.Background(), func() {
-			a := r.obs.artifacts[r.path("s1")]
-			if failed = a != nil && a.errText != ""; !failed {
-				r.obs.touch(r.path("s1"), now()) // no file, no hint
-			}
-		})
-		return err == nil && failed
-	})
-	a.stop()
-	tries := -1
-	r.until("the last read has failed", func() bool {
-		n, exiting := 0, false
-		err := r.obs.ask(context.Background(), func() {
-			n = r.obs.artifacts[r.path("s1")].refreshes
-			exiting = len(r.obs.byProcess) == 0
-			for _, a := range r.obs.byProcess {
-				exiting = a.exiting
-			}
-		})
-		if exiting && tries < 0 {
-			tries = n
-		}
-		return err == nil && exiting && (n > tries || len(r.lines()) > len(want))
-	})
-	f, err := os.OpenFile(aside, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if _, err := f.Write(encodeRecords(t, records("t3")...)); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Renameat2(unix.AT_FDCWD, aside, unix.AT_FDCWD, r.path("s1"), unix.RENAME_EXCHANGE); err != nil {
-		t.Fatal(err)
-	}
-	r.want(append(append(want, turn("t3")...), exited)...)
 }

@@ -25,6 +25,9 @@ import (
 // machine, and each sees all processes.
 var agentName = fmt.Sprintf("fakeagent-%d", os.Getpid())
 
+// raceExit: otherwise a program with the race detector takes a second to end.
+const raceExit = "GORACE=atexit_sleep_ms=0"
+
 // TestMain lets the test binary be an agent: a copy of it named "fakeagent-N"
 // lives until its standard input ends.
 func TestMain(m *testing.M) {
@@ -153,7 +156,7 @@ func (r *rig) startIn(home, session string) *agentProcess {
 	r.t.Helper()
 	exe := r.program(agentName)
 	cmd := exec.Command(exe)
-	cmd.Env = []string{"HOME=" + home}
+	cmd.Env = []string{"HOME=" + home, raceExit}
 	cmd.Dir = r.home
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no terminal: headless
 	in, err := cmd.StdinPipe()

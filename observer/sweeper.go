@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -98,4 +99,119 @@ func (s *sweeper) sweep(ctx context.Context, roots []watch.Root, n uint64) sweep
 func missing(path string) bool {
 	_, err := os.Lstat(path)
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// sweepSoon asks for a full sweep; one that is under way may have passed the
+// place already.
+func (o *Observer) sweepSoon() {
+	o.sweepAt = time.Now()
+	o.sweepAgain = o.sweeping
+}
+
+// onSweep takes in what a sweep found.
+func (o *Observer) onSweep(d sweepDone) {
+	now := time.Now()
+	o.sweeping = false
+	o.sweeps++
+	o.sweptAt = now
+	for _, s := range d.changed {
+		known := len(o.artifacts)
+		a := o.touch(s.path, now)
+		if a == nil {
+			continue
+		}
+		delete(o.unswept, a.Path)
+		a.modified, a.lost = s.modified, false
+		if len(o.artifacts) > known && a.appeared.IsZero() {
+			a.base = s.size
+		}
+	}
+	for _, path := range d.gone {
+		o.forget(path)
+	}
+	for path, since := range o.unswept {
+		// A sweep tells of everything that is new to it: what it passed over
+		// came and went between two sweeps.
+		if d.whole && since.Before(o.sweepBegan) {
+			delete(o.unswept, path)
+			o.forget(path)
+		}
+	}
+	for i, r := range o.claims.roots {
+		if real, ok := d.real[r.Dir]; ok {
+			o.claims.roots[i].real = real
+		}
+	}
+	if o.claims.drop(o.usedRoots(), d.missing) {
+		o.rewatch()
+	}
+	if o.sweepAgain {
+		o.sweepAgain = false
+		o.sweepAt = now
+	}
+	if !o.firstSweepDone {
+		o.firstSweepDone = true
+		o.probeAt = now
+		close(o.swept)
+	}
+	o.noteWatchMode()
+}
+
+// usedRoots are the directories that live agents name by their environment.
+func (o *Observer) usedRoots() map[string]bool {
+	used := map[string]bool{}
+	for _, a := range o.byProcess {
+		for _, p := range o.opt.Providers {
+			if p.ID() != a.row.Harness {
+				continue
+			}
+			for _, r := range p.Roots(o.prober.envOf(a.owner.Process)) {
+				used[filepath.Clean(r.Dir)] = true
+			}
+		}
+	}
+	return used
+}
+
+// forget drops an artifact that is gone, with its restart point, unless it is
+// bound: then it may come back.
+func (o *Observer) forget(path string) {
+	a := o.artifacts[path]
+	if a != nil && (a.agent != nil || a.busy) {
+		a.lost = true // release looks at it again
+		return
+	}
+	if a != nil {
+		delete(o.artifacts, path)
+		delete(o.unswept, path)
+		key := sessionKey{a.Provider, a.Session}
+		if o.bySession[key] == a {
+			delete(o.bySession, key)
+		}
+	}
+	if _, ok := o.sources[path]; ok {
+		delete(o.sources, path)
+		o.send(commit{batch: dropSource(path)})
+	}
+}
+
+// noteWatchMode logs, once, that watching got worse or better.
+func (o *Observer) noteWatchMode() {
+	h := o.watcher.Health()
+	mode := string(h.Mode)
+	if mode == o.watchMode {
+		return
+	}
+	o.watchMode = mode
+	defer func() { o.degraded = h.Unwatched > 0 }()
+	switch {
+	case h.Unwatched > 0:
+		o.opt.Log.Warn().Str("mode", mode).Str("reason", h.Reason).Int("unwatched", h.Unwatched).
+			Dur("sweep", o.opt.SweepDegraded).Msg("some directories cannot be watched and are swept instead")
+	case o.degraded:
+		o.opt.Log.Info().Str("mode", mode).Int("watches", h.Watches).Msg("watching works again")
+	}
+	if at := time.Now().Add(o.sweepEvery()); at.Before(o.sweepAt) {
+		o.sweepAt = at // one that is due sooner stays so
+	}
 }
