@@ -78,7 +78,7 @@ func (a *agent) refreshRow(now time.Time) bool {
 	next := a.row
 	next.Status, next.TurnState = a.state()
 	next.Turn = a.turn.ID
-	next.PaneKey, next.Place = a.owner.Place.Key, a.owner.Place.Kind
+	next.PaneKey, next.Place, next.TTY = a.owner.Place.Key, a.owner.Place.Kind, a.owner.Place.TTY
 	if a.match.Bound {
 		next.Session, next.Path = a.match.Session, a.match.Path
 		next.Rank, next.Evidence = int(a.match.Rank), a.match.Source

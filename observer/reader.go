@@ -26,6 +26,9 @@ type reader struct {
 	// another one: records dated before it are history. They feed attribution
 	// and give no event (D11).
 	notBefore time.Time
+	// wall and mono are one instant, by the clock that people set and by the
+	// one that nobody sets.
+	wall, mono time.Time
 	// undated drafts wait here for the date of the next dated one.
 	undated []providers.Draft
 	// The checkpoint that may be saved: after the last record that left
@@ -86,8 +89,9 @@ func resume(a providers.Artifact, p providers.Provider, src store.Source, notBef
 }
 
 func newReader(a providers.Artifact, p providers.Provider, m tail.Mark, state []byte, resets uint32, notBefore time.Time) *reader {
+	now := time.Now()
 	return &reader{
-		artifact: a, provider: p,
+		artifact: a, provider: p, wall: now.Round(0), mono: now,
 		file: tail.New(a.Path, m), proj: p.Projector(a, state),
 		safe: m.Offset, state: state, mark: m,
 		resets: resets, notBefore: notBefore,
@@ -145,7 +149,7 @@ func (r *reader) refresh(settle bool, now time.Time) result {
 			if h, ok := r.proj.(providers.Holder); ok && out.gone {
 				// Nothing will follow that decides what is held.
 				if settle {
-					r.admit(&out, h.Settle())
+					r.admit(&out, h.Settle(), now)
 				}
 				out.quiet = h.Quiet()
 			}
@@ -159,7 +163,7 @@ func (r *reader) refresh(settle bool, now time.Time) result {
 		rec := r.rest[0]
 		r.rest = r.rest[1:]
 		out.read = true
-		r.admit(&out, r.proj.Project(rec))
+		r.admit(&out, r.proj.Project(rec), now)
 		if holder == nil || !holder.Held() {
 			r.safe, moved = rec.End, true
 			if holder != nil {
@@ -173,7 +177,7 @@ func (r *reader) refresh(settle bool, now time.Time) result {
 	out.more = len(r.rest) > 0 || r.more
 	if holder != nil && !out.more {
 		if settle && !out.read && holder.Quiet() > 0 {
-			r.admit(&out, holder.Settle())
+			r.admit(&out, holder.Settle(), now)
 			if !holder.Held() {
 				r.safe, r.state, moved = r.file.Offset(), r.proj.State(), true
 			}
@@ -296,9 +300,21 @@ func (r *reader) quiet() time.Duration {
 // clock, and such a record counts as undated.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// history is the date before which a record is history. When somebody set the
+// clock back, new records are dated before the process began: the border moves
+// with the clock.
+func (r *reader) history(now time.Time) time.Time {
+	back := now.Sub(r.mono) - now.Round(0).Sub(r.wall)
+	if back > time.Second {
+		return r.notBefore.Add(-back)
+	}
+	return r.notBefore
+}
+
 // admit takes the drafts that are new: D11 decides by the record's own date,
 // and a draft without one takes that of the next dated one.
-func (r *reader) admit(out *result, drafts []providers.Draft) {
+func (r *reader) admit(out *result, drafts []providers.Draft, now time.Time) {
+	history := r.history(now)
 	for _, d := range drafts {
 		switch {
 		case d.At.Before(epoch):
@@ -308,7 +324,7 @@ func (r *reader) admit(out *result, drafts []providers.Draft) {
 				out.drafts = append(out.drafts, r.undated...) // no date is near
 				r.undated = nil
 			}
-		case d.At.Before(r.notBefore):
+		case d.At.Before(history):
 			r.undated = nil
 		default:
 			out.drafts = append(out.drafts, r.undated...)

@@ -201,3 +201,19 @@ func TestLastReadIsTriedAgain(t *testing.T) {
 	}
 	r.want(append(append(want, turn("t3")...), exited)...)
 }
+
+// A clock that is set back by a day makes new records older than their process.
+// They are new all the same; history stays history.
+func TestClockSetBack(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s1.jsonl")
+	history := fakeRecord{ID: "h", Do: "say", Text: "history", At: now().Add(-2 * time.Hour)}
+	mustWrite(t, path, encodeRecords(t, append([]fakeRecord{history}, records("t1")...)...))
+	const day = 24 * time.Hour
+	start := now().Add(day - time.Minute) // by the clock of then
+	r := newReader(providers.Artifact{Provider: "fake", Path: path, Session: "s1"}, fake{}, tail.Mark{}, nil, 0, start)
+	r.wall = r.wall.Add(day)
+	got := r.refresh(false, time.Now())
+	if got.err != nil || len(got.drafts) != len(turn("t1")) || got.drafts[0].Kind != providers.TurnStarted {
+		t.Fatalf("drafts %+v, %v", got.drafts, got.err)
+	}
+}

@@ -106,7 +106,7 @@ func (o *Observer) providerStatus(p providers.Provider) wire.ProviderStatus {
 		s.Unbound = append(s.Unbound, wire.Unbound{PID: a.row.PID, PaneID: a.row.PaneID, Reason: o.reason(a)})
 	}
 	for _, x := range o.last.excluded {
-		if x.Provider == p.ID() && !x.Pending {
+		if x.Provider == p.ID() && !x.Pending && !x.Helper {
 			s.Unbound = append(s.Unbound, wire.Unbound{PID: x.Process.PID, Reason: x.Reason})
 		}
 	}

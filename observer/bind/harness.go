@@ -45,7 +45,7 @@ func newHarnesses(procs Processes, recognisers []Recogniser) *harnesses {
 			found.part = providers.Helper
 			h.excluded = append(h.excluded, Excluded{Process: p, Reason: "more than one provider recognises this process"})
 		case found.part == providers.Helper:
-			h.excluded = append(h.excluded, Excluded{Provider: found.provider, Process: p, Reason: "helper of the program"})
+			h.excluded = append(h.excluded, Excluded{Provider: found.provider, Process: p, Helper: true, Reason: "helper of the program"})
 		}
 		h.order = append(h.order, p.PID)
 		h.roles[p.PID] = found

@@ -50,6 +50,7 @@ type Place struct {
 	Key    string
 	Server string // slot key: ServerKey, InTerminal or Headless
 	Number uint32 // unique among live places of the slot: pane, pts number, pid
+	TTY    string // name of its terminal, "/dev/pts/3"; "" for a headless one
 	Pane   *Pane  // nil outside a multiplexer
 }
 
@@ -70,6 +71,7 @@ type Excluded struct {
 	Provider string
 	Process  providers.Process
 	Place    Place // zero when that does not matter
+	Helper   bool  // it belongs to the program and is not meant to own anything
 	Pending  bool  // it may become an owner without anything going wrong
 	Reason   string
 }

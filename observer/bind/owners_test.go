@@ -210,6 +210,9 @@ func TestOwners(t *testing.T) {
 					}
 				}
 				for _, e := range excluded {
+					if e.Helper != (e.Reason == "helper of the program") {
+						t.Errorf("excluded %+v", e)
+					}
 					no = append(no, fmt.Sprintf("%d %v %s", e.Process.PID, e.Pending, e.Reason))
 				}
 				slices.Sort(no)
@@ -230,8 +233,8 @@ func TestOwnerPlace(t *testing.T) {
 		t.Fatalf("owners %+v", owners)
 	}
 	for i, want := range []Place{
-		{Kind: InTmux, Key: "tmux:/s:900:77:%1", Server: "tmux:/s", Number: 1, Pane: &panes[0]},
-		{Kind: InTerminal, Key: "tty:/dev/pts/2:20:0", Server: "terminal", Number: 2}, // its leader is not seen
+		{Kind: InTmux, Key: "tmux:/s:900:77:%1", Server: "tmux:/s", Number: 1, TTY: "/dev/pts/1", Pane: &panes[0]},
+		{Kind: InTerminal, Key: "tty:/dev/pts/2:20:0", Server: "terminal", Number: 2, TTY: "/dev/pts/2"}, // its leader is not seen
 		{Kind: Headless, Key: "pid:50:500", Server: "headless", Number: 50},
 	} {
 		if !reflect.DeepEqual(owners[i].Place, want) {

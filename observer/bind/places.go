@@ -52,14 +52,14 @@ func (pl *places) of(p *providers.Process) (Place, string) {
 	// A container can have a terminal of the same number: where the pane's own
 	// session is seen, only that session is in the pane.
 	if listed && (!pl.led[p.TTY] || p.SID == pane.PID) {
-		return Place{Kind: InTmux, Key: pane.Key, Server: pane.Server, Number: pane.Number, Pane: pane}, ""
+		return Place{Kind: InTmux, Key: pane.Key, Server: pane.Server, Number: pane.Number, TTY: name, Pane: pane}, ""
 	}
 	var start uint64
 	if leader := pl.procs.index[p.SID]; leader != nil {
 		start = leader.StartTicks
 	}
 	return Place{
-		Kind: InTerminal, Server: InTerminal, Number: number,
+		Kind: InTerminal, Server: InTerminal, Number: number, TTY: name,
 		Key: fmt.Sprintf("tty:%s:%d:%d", name, p.SID, start),
 	}, ""
 }
