@@ -13,10 +13,10 @@ BINDIR  ?= $(HOME)/.local/bin
 UNITDIR ?= $(or $(XDG_CONFIG_HOME),$(HOME)/.config)/systemd/user
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo build test check bench fuzz install uninstall clean fmt-check lint units cross
+.PHONY: help run demo build test check e2e bench fuzz install uninstall clean fmt-check lint units cross
 
 help: ## print the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## run the daemon in this terminal and print each event
 	@exec bin/steno serve --follow
@@ -47,6 +47,11 @@ cross: build # both released platforms build without C
 
 units: build
 	packaging/systemd/verify bin/steno
+
+e2e: ## run the published programs against Steno (RUN=claude/plan runs one; REWRITE=1 writes the table)
+	$(GO) vet -tags e2e ./cmd/e2e/...
+	$(GO) tool staticcheck -tags e2e ./cmd/e2e/...
+	$(GO) test -tags e2e -count=1 -timeout 15m -parallel 3 -v -run 'TestReal$(if $(RUN),$$/$(RUN))' ./cmd/e2e $(if $(REWRITE),-update)
 
 bench: ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -1,0 +1,278 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// agent is a directory with a pane, in which a person starts programs.
+type agent struct {
+	w    *world
+	name string
+	pane string // tmux pane id
+}
+
+// action is one thing that a person does.
+type action func(*agent)
+
+// do is several actions in a row.
+func do(actions ...action) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		for _, act := range actions {
+			act(a)
+		}
+	}
+}
+
+// in makes an action happen in another pane: of the directory of that name, up
+// to a dot.
+func in(name string, act action) action {
+	return func(a *agent) { act(a.w.agent(name)) }
+}
+
+func (w *world) tmuxCommand(args ...string) *exec.Cmd {
+	cmd := exec.Command("tmux", append([]string{"-f", "/dev/null"}, args...)...)
+	cmd.Env, cmd.Dir = w.env, w.dir
+	return cmd
+}
+
+func (w *world) tmux(args ...string) string {
+	w.t.Helper()
+	out, err := w.tmuxCommand(args...).CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("tmux %s: %v: %s", args[0], err, out)
+	}
+	return strings.TrimRight(string(out), "\n")
+}
+
+func (w *world) agent(name string) *agent {
+	if w.agents[name] == nil {
+		w.agents[name] = &agent{w: w, name: name}
+	}
+	return w.agents[name]
+}
+
+// open makes the agent's pane with a shell.
+func (a *agent) open() {
+	a.w.t.Helper()
+	if a.pane != "" {
+		return
+	}
+	dir := filepath.Join(a.w.dir, a.dir())
+	shell := []string{"bash", "--norc", "--noprofile"}
+	place := []string{"new-window", "-d", "-t", "e2e"}
+	if a.w.tmuxCommand("has-session", "-t", "e2e").Run() != nil {
+		place = []string{"new-session", "-d", "-s", "e2e", "-x", "150", "-y", "50"}
+	}
+	a.pane = a.w.tmux(append(append(place, "-P", "-F", "#{pane_id}", "-c", dir), shell...)...)
+	see("$")(a)
+}
+
+// dir is the agent's directory: its name up to a dot, so that several agents
+// can share one.
+func (a *agent) dir() string {
+	dir, _, _ := strings.Cut(a.name, ".")
+	return dir
+}
+
+func (a *agent) screen() string {
+	a.w.t.Helper()
+	return a.w.tmux("capture-pane", "-J", "-p", "-t", a.pane)
+}
+
+// squeeze drops white space: programs wrap and pad as they like.
+func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
+
+// see waits until the screen shows a text.
+func see(text string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		a.w.eventually("the screen shows "+text, func() bool {
+			return strings.Contains(squeeze(a.screen()), squeeze(text))
+		})
+	}
+}
+
+// gone waits until the screen no longer shows a text.
+func gone(text string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		a.w.eventually("the screen no longer shows "+text, func() bool {
+			return !strings.Contains(squeeze(a.screen()), squeeze(text))
+		})
+	}
+}
+
+// write types a text and waits until the screen shows it once more.
+func write(text string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		count := func() int { return strings.Count(squeeze(a.screen()), squeeze(text)) }
+		before := count()
+		a.w.tmux("send-keys", "-t", a.pane, "-l", text)
+		a.w.eventually("the screen shows what was typed: "+text, func() bool { return count() > before })
+	}
+}
+
+// key presses one key.
+func key(name string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		a.w.tmux("send-keys", "-t", a.pane, name)
+	}
+}
+
+// prompt types a prompt and sends it.
+func prompt(text string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		a.w.prompts = append(a.w.prompts, text)
+		do(write(text), key("Enter"))(a)
+	}
+}
+
+// shell runs a command in the pane's shell, without waiting for its end.
+func shell(command string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		a.open()
+		do(write(command), key("Enter"))(a)
+	}
+}
+
+// wiped starts at an empty screen, so that what is seen is new.
+func wiped(a *agent) {
+	a.w.t.Helper()
+	a.open()
+	do(write("clear"), key("Enter"))(a)
+	a.w.eventually("the screen is empty", func() bool { return squeeze(a.screen()) == "$" })
+}
+
+// claude starts Claude Code and waits for its prompt.
+func claude(args ...string) action {
+	return do(wiped, shell(strings.Join(append([]string{"claude"}, args...), " ")), see("Claude Code v"), see("❯"))
+}
+
+// codex starts Codex and waits for its prompt.
+func codex(args ...string) action {
+	return do(wiped, shell(strings.Join(append([]string{"codex"}, args...), " ")), see("? for shortcuts"))
+}
+
+// held waits until the model stands still.
+func held(a *agent) {
+	a.w.t.Helper()
+	ctx, cancel := a.w.bounded()
+	defer cancel()
+	a.w.must(a.w.model.Held(ctx))
+}
+
+// release lets the model go on.
+func release(a *agent) {
+	a.w.t.Helper()
+	ctx, cancel := a.w.bounded()
+	defer cancel()
+	a.w.must(a.w.model.Release(ctx))
+}
+
+// quit leaves the program as a person does.
+func quit(a *agent) {
+	a.w.t.Helper()
+	do(write("/exit"), key("Enter"))(a)
+	a.w.eventually("the program ends", func() bool { return len(a.programs()) == 0 })
+}
+
+// kill ends the program, and not the shell, the way a crash does.
+func kill(a *agent) {
+	a.w.t.Helper()
+	for _, pid := range a.programs() {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			a.w.t.Fatal(err)
+		}
+	}
+}
+
+// running waits until the program runs a command.
+func running(command string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		a.w.eventually("the program runs "+command, func() bool {
+			for _, pid := range a.w.processes() {
+				line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+				if err == nil && strings.Join(strings.Split(strings.Trim(string(line), "\x00"), "\x00"), " ") == command {
+					return true
+				}
+			}
+			return false
+		})
+	}
+}
+
+// programs lists the processes that the pane's shell started and theirs.
+func (a *agent) programs() []int {
+	a.w.t.Helper()
+	return children(a.w.tmux("display-message", "-p", "-t", a.pane, "#{pane_pid}"))
+}
+
+func children(pid string) []int {
+	var out []int
+	tasks, err := filepath.Glob("/proc/" + pid + "/task/*/children")
+	if err != nil {
+		return nil
+	}
+	for _, path := range tasks {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			continue // the thread is gone
+		}
+		for _, child := range strings.Fields(string(data)) {
+			if n, err := strconv.Atoi(child); err == nil {
+				out = append(append(out, n), children(child)...)
+			}
+		}
+	}
+	return out
+}
+
+// restart ends the daemon by a signal and starts it again.
+func restart(sig syscall.Signal) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		a.w.stop(sig)
+		a.w.serve()
+	}
+}
+
+// down ends the daemon.
+func down(a *agent) { a.w.stop(syscall.SIGKILL) }
+
+// up starts the daemon.
+func up(a *agent) { a.w.serve() }
+
+// hangUp kills the tmux server.
+func hangUp(a *agent) {
+	a.w.t.Helper()
+	a.w.tmux("kill-server")
+}
+
+// headless runs a program without a terminal to its end.
+func headless(name string, args ...string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		a.w.prompts = append(a.w.prompts, args[len(args)-1])
+		cmd := a.w.command(name, args...)
+		cmd.Dir = filepath.Join(a.w.dir, a.dir())
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			a.w.t.Fatalf("%s: %v: %s", name, err, out)
+		}
+	}
+}

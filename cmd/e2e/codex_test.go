@@ -1,0 +1,244 @@
+//go:build e2e
+
+package e2e
+
+import "syscall"
+
+// aborted is a turn that Codex ends by itself without an answer.
+func aborted(status, reason string) scenario {
+	return scenario{
+		name: "error-" + status, about: "the API answers " + status,
+		steps: []step{
+			{codex("--no-daemon"), "available"},
+			{prompt("SCENARIO:" + status), asked("A", "SCENARIO:"+status) + "final A aborted " + reason + "\nwaiting A"},
+			plain("B"),
+			exited,
+		},
+	}
+}
+
+var codexScenarios = []scenario{
+	{name: "plain", about: "one prompt, one answer", steps: []step{
+		{codex("--no-daemon"), "available"},
+		plain("A"),
+		exited,
+	}},
+	{name: "two-turns", about: "two prompts one after the other", steps: []step{
+		{codex("--no-daemon"), "available"},
+		plain("A"),
+		second("B"),
+		exited,
+	}},
+	{name: "unicode", about: "letters of several scripts, quotes and markup", steps: []step{
+		{codex("--no-daemon"), "available"},
+		{prompt("SCENARIO:unicode é漢字"), asked("A", "SCENARIO:unicode é漢字") +
+			done("A", `UNICODE: é 漢字 한국어 😀 \"quoted\" <tag> &amp; back\\slash`)},
+		exited,
+	}},
+	{name: "several-texts", about: "three messages in one answer; the last is the final", steps: []step{
+		{codex("--no-daemon"), "available"},
+		{prompt("SCENARIO:texts"), asked("A", "SCENARIO:texts") + `
+			message A "FIRST text."
+			message A "SECOND text."
+			` + done("A", "THIRD text.")},
+		exited,
+	}},
+	{name: "thinking", about: "reasoning before the answer", steps: []step{
+		{codex("--no-daemon"), "available"},
+		{prompt("SCENARIO:thinking"), asked("A", "SCENARIO:thinking") + done("A", "THINKING: the answer is 42.")},
+		exited,
+	}},
+	{name: "tool", about: "a tool call", steps: []step{
+		{codex("--no-daemon"), "available"},
+		{prompt("SCENARIO:tool"), asked("A", "SCENARIO:tool") + `message A "TOOL: I run it."
+			` + done("A", "TOOL: it ran.")},
+		exited,
+	}},
+	{name: "parallel-tools", about: "two tools in one answer", steps: []step{
+		{codex("--no-daemon"), "available"},
+		{prompt("SCENARIO:tools"), asked("A", "SCENARIO:tools") + `message A "TOOLS: two at once."
+			` + done("A", "TOOLS: both ran.")},
+		exited,
+	}},
+	{name: "failed-tool", about: "a tool that fails", steps: []step{
+		{codex("--no-daemon"), "available"},
+		{prompt("SCENARIO:toolfail"), asked("A", "SCENARIO:toolfail") + done("A", "TOOLFAIL: it failed.")},
+		exited,
+	}},
+	{name: "approval-granted", about: "an approval dialog leaves no record; it is answered with yes", steps: []step{
+		{codex("--no-daemon"), "available"},
+		{do(prompt("SCENARIO:escalate"), see("Would you like to run")), asked("A", "SCENARIO:escalate") + `message A "ESCALATE: may I?"`},
+		{key("y"), done("A", "ESCALATE: thanks.")},
+		exited,
+	}},
+	{name: "approval-escaped", about: "an approval dialog, left with Esc", steps: []step{
+		{codex("--no-daemon"), "available"},
+		{do(prompt("SCENARIO:escalate"), see("Would you like to run")), asked("A", "SCENARIO:escalate") + `message A "ESCALATE: may I?"`},
+		{key("Escape"), "final A aborted\nwaiting A"},
+		plain("B"),
+		exited,
+	}},
+	{name: "question-answered", about: "a question leaves no record until it is answered", steps: []step{
+		{codex("--no-daemon"), "available"},
+		{do(prompt("SCENARIO:ask"), see("Which colour?")), asked("A", "SCENARIO:ask")},
+		{key("2"), done("A", "ASK: thanks.")},
+		exited,
+	}},
+	{name: "plan", about: "a plan that is proposed in plan mode", steps: []step{
+		{codex("--no-daemon"), "available"},
+		{do(write("/plan"), key("Enter"), see("Plan mode")), ""},
+		{do(prompt("SCENARIO:proposal"), see("Implement this plan?")), asked("A", "SCENARIO:proposal") + `
+			plan A "# The plan\n\n- Look\n- Leap"
+			` + done("A", "PROPOSAL: look.")},
+		{do(key("Escape"), gone("Implement this plan?")), ""},
+		exited,
+	}},
+	{name: "esc-silent", about: "Esc before any output", steps: []step{
+		{codex("--no-daemon"), "available"},
+		{do(prompt("SCENARIO:silent"), held), asked("A", "SCENARIO:silent")},
+		{key("Escape"), "final A aborted\nwaiting A"},
+		plain("B"),
+		exited,
+	}},
+	{name: "esc-text", about: "Esc during a text; what was said so far is in no record", steps: []step{
+		{codex("--no-daemon"), "available"},
+		{do(prompt("SCENARIO:held"), held), asked("A", "SCENARIO:held")},
+		{key("Escape"), "final A aborted\nwaiting A"},
+		plain("B"),
+		exited,
+	}},
+	{name: "esc-tool", about: "Esc while a tool runs", steps: []step{
+		{codex("--no-daemon"), "available"},
+		{do(prompt("SCENARIO:slowtool"), running("sleep 300")), asked("A", "SCENARIO:slowtool") + `message A "SLOWTOOL: wait."`},
+		{key("Escape"), "final A aborted\nwaiting A"},
+		plain("B"),
+		exited,
+	}},
+	{name: "steered", about: "a prompt typed while the model works belongs to the same turn", steps: []step{
+		{codex("--no-daemon"), "available"},
+		{do(prompt("SCENARIO:absorb"), held), asked("A", "SCENARIO:absorb")},
+		{do(prompt("also that"), see("also that"), release), `message A "ABSORB: a tool first."
+			` + done("A", "OTHER: nothing was asked by name.")},
+		exited,
+	}},
+	aborted("400", "provider_error"),
+	aborted("401", "authentication_failed"),
+	aborted("429", "rate_limited"),
+	aborted("limit", "usage_limit"),
+	aborted("500", "provider_unavailable"),
+	aborted("503", "model_at_capacity"),
+	aborted("cut", "provider_error"),
+	aborted("context", "context_limit"),
+	aborted("quota", "usage_limit"),
+	aborted("policy", "policy_blocked"),
+	{name: "resume", about: "the session goes on in the same file, in the same pane", steps: []step{
+		{codex("--no-daemon"), "available"},
+		plain("A"),
+		exited,
+		{codex("--no-daemon", "resume", "--last"), "available as another incarnation"},
+		second("B"),
+		exited,
+	}},
+	{name: "fork", about: "a fork is a session of its own, without history", steps: []step{
+		{codex("--no-daemon"), "available"},
+		plain("A"),
+		exited,
+		{codex("--no-daemon", "fork", "--last"), "available as another incarnation"},
+		second("B"),
+		exited,
+	}},
+	{name: "new", about: "/new begins another session in the same process", steps: []step{
+		{codex("--no-daemon"), "available"},
+		plain("A"),
+		{do(write("/new"), key("Enter"), gone("PLAIN: one answer.")), ""},
+		second("B"),
+		exited,
+	}},
+	{name: "compact", about: "/compact is a turn without a prompt", steps: []step{
+		{codex("--no-daemon"), "available"},
+		plain("A"),
+		{do(write("/compact"), key("Enter")), `
+			started B
+			working B
+			final B completed
+			waiting B`},
+		second("C"),
+		exited,
+	}},
+	{name: "oversized", about: "records of over 4 MiB between two turns are reported and cost only themselves", steps: []step{
+		{codex("--no-daemon"), "available"},
+		plain("A"),
+		{prompt("SCENARIO:oversized"), asked("B", "SCENARIO:oversized") + "failure -\nfailure -\nfailure -"},
+		second("C"),
+		exited,
+	}},
+	{name: "kill", about: "kill -9, and again in the same pane", steps: []step{
+		{codex("--no-daemon"), "available"},
+		plain("A"),
+		{kill, "unavailable process_exited"},
+		{codex("--no-daemon"), "available as another incarnation"},
+		second("B"),
+		exited,
+	}},
+	{name: "kill-mid-turn", about: "kill -9 in mid-turn ends no turn", steps: []step{
+		{codex("--no-daemon"), "available"},
+		{do(prompt("SCENARIO:held"), held), asked("A", "SCENARIO:held")},
+		{kill, "unavailable process_exited"},
+		{codex("--no-daemon", "resume", "--last"), "available as another incarnation"},
+		plain("B"),
+		exited,
+	}},
+	{name: "two-in-one-directory", about: "two embedded processes in one directory keep their own events", steps: []step{
+		{codex("--no-daemon"), "available"},
+		{in("work.other", codex("--no-daemon")), "work.other: available"},
+		plain("A"),
+		{in("work.other", prompt("SCENARIO:second")), `
+			work.other: started A "SCENARIO:second"
+			work.other: working A
+			work.other: message A "SECOND: another answer."
+			work.other: final A completed "SECOND: another answer."
+			work.other: waiting A`},
+		second("B"),
+		exited,
+		{in("work.other", quit), "work.other: unavailable process_exited"},
+	}},
+	{name: "daemon", about: "the program's shared daemon holds the session, two terminals in one directory", steps: []step{
+		{codex(), "available"},
+		{in("work.other", codex()), "work.other: available"},
+		plain("A"),
+		{in("work.other", prompt("SCENARIO:second")), `
+			work.other: started A "SCENARIO:second"
+			work.other: working A
+			work.other: message A "SECOND: another answer."
+			work.other: final A completed "SECOND: another answer."
+			work.other: waiting A`},
+		second("B"),
+		exited,
+		{in("work.other", quit), "work.other: unavailable process_exited"},
+	}},
+	{name: "steno-restarted", about: "Steno is restarted in mid-turn", steps: []step{
+		{codex("--no-daemon"), "available"},
+		{do(prompt("SCENARIO:held"), held), asked("A", "SCENARIO:held")},
+		{restart(syscall.SIGTERM), "unavailable mux_restarted\navailable again"},
+		{release, done("A", "HELD: first words, and the rest.")},
+		second("B"),
+		exited,
+	}},
+	{name: "steno-killed", about: "Steno is killed in mid-turn, and the turn ends while it is away", steps: []step{
+		{codex("--no-daemon"), "available"},
+		{do(prompt("SCENARIO:held"), held), asked("A", "SCENARIO:held")},
+		{do(down, release, see("and the rest."), up), "unavailable mux_restarted\navailable again\n" +
+			done("A", "HELD: first words, and the rest.")},
+		second("B"),
+		exited,
+	}},
+	{name: "tmux-killed", about: "the tmux server is killed", steps: []step{
+		{codex("--no-daemon"), "available"},
+		plain("A"),
+		{hangUp, "unavailable process_exited"},
+	}},
+	{name: "headless", about: "codex exec, without a terminal", steps: []step{
+		{headless("codex", "exec", "--skip-git-repo-check", "SCENARIO:tool"), "available\n" + asked("A", "SCENARIO:tool") + `message A "TOOL: I run it."
+			` + done("A", "TOOL: it ran.") + "unavailable process_exited"},
+	}},
+}

@@ -1,0 +1,19 @@
+// Package model is a scripted model server: it answers as Anthropic Messages
+// and as OpenAI Responses, streaming, on loopback. It lets the real programs
+// run without an account.
+//
+// The last prompt of a request chooses a script by SCENARIO:<name>; the scripts
+// are the table in scripts.go. The answers that the conversation already has
+// choose the step, so that a request that is sent again gets the same answer.
+// A prompt without a name, a request for a title and one for a summary have
+// fixed answers.
+//
+// A script can hold: the stream stops there until Release, and Held tells when
+// it got there. So a test presses a key during a text without measuring time.
+//
+// Refusals: an unknown script or one step too many is an answer that says so,
+// and that no test expects. Nothing is checked that the programs send beyond
+// what is needed to find the prompt.
+//
+// Bounds: a request has at most 64 MiB; 64 streams may have been held unseen.
+package model

@@ -1,0 +1,106 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// scenario is one table of what is done and what has to come of it.
+type scenario struct {
+	name  string
+	about string
+	dirs  []string // beside "work"
+	steps []step
+	known string // why Steno does not hold it yet; it is skipped and counted
+}
+
+// step is something done and the rows that have to follow, exactly.
+type step struct {
+	do   action
+	want string
+}
+
+// run plays a scenario.
+func (s scenario) run(t *testing.T) {
+	t.Parallel()
+	if s.known != "" {
+		t.Skipf("known: %s", s.known)
+	}
+	w := newWorld(t)
+	w.settle(append([]string{"work"}, s.dirs...)...)
+	w.serve()
+	w.follow()
+	want := map[string][]string{}
+	for _, st := range s.steps {
+		st.do(w.agent("work"))
+		for dir, rows := range split(st.want) {
+			want[dir] = append(want[dir], rows...)
+		}
+		w.expect(want)
+	}
+}
+
+// programs are what the suite runs, with their packages.
+var programs = []struct {
+	name, title, module string
+	all                 []scenario
+}{
+	{"claude", "Claude Code", "@anthropic-ai/claude-code", claudeScenarios},
+	{"codex", "Codex CLI", "@openai/codex", codexScenarios},
+}
+
+// TestReal runs every scenario.
+func TestReal(t *testing.T) {
+	for _, p := range programs {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			for _, s := range p.all {
+				t.Run(s.name, s.run)
+			}
+		})
+	}
+}
+
+// TestRealTable keeps testdata/e2e/SCENARIOS.md the table of this suite.
+func TestRealTable(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("# What runs against the published programs\n\nWritten by `make e2e REWRITE=1`; do not edit. `make e2e RUN=claude/plain` runs one row.\n")
+	for _, p := range programs {
+		fmt.Fprintf(&b, "\n## %s %s\n\n| scenario | what happens | events |\n| --- | --- | --- |\n", p.title, pinned(t, p.module))
+		for _, s := range p.all {
+			about := s.about
+			if s.known != "" {
+				about += " (**not held yet**: " + s.known + ")"
+			}
+			fmt.Fprintf(&b, "| %s/%s | %s | %s |\n", p.name, s.name, about, s.kinds())
+		}
+	}
+	path := filepath.Join(moduleRoot, "testdata/e2e/SCENARIOS.md")
+	if *updateDoc {
+		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if on, err := os.ReadFile(path); err != nil || string(on) != b.String() {
+		t.Errorf("%s is not the table of this suite (%v): make e2e REWRITE=1", path, err)
+	}
+}
+
+// kinds spells the rows of a scenario without their texts.
+func (s scenario) kinds() string {
+	var out []string
+	for _, st := range s.steps {
+		for line := range strings.Lines(st.want) {
+			line, _, _ = strings.Cut(strings.TrimSpace(line), " \"")
+			if line != "" {
+				out = append(out, strings.TrimSuffix(line, " something that was not typed"))
+			}
+		}
+	}
+	return strings.Join(out, ", ")
+}

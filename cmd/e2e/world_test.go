@@ -1,0 +1,448 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"steno/cmd/e2e/model"
+	"steno/ipc/wire"
+)
+
+// patience bounds every wait.
+const patience = 60 * time.Second
+
+// pulse is how often a condition is looked at.
+const pulse = 80 * time.Millisecond
+
+// worldVar marks every process of a world with its directory.
+const worldVar = "STENO_E2E_WORLD"
+
+// world is one scenario's: a home, a tmux server, a model server, a daemon and
+// a reader of its events.
+type world struct {
+	t       *testing.T
+	dir     string
+	env     []string
+	model   *model.Server
+	daemon  *exec.Cmd
+	log     *os.File
+	agents  map[string]*agent // by name
+	prompts []string
+
+	follower *exec.Cmd
+	pages    chan []byte
+	record   *os.File          // every page as it came
+	last     uint64            // sequence
+	names    map[string]string // of agents by id; "" is another world's
+	tellers  map[string]*teller
+	got      map[string][]string // rows by name
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "e2e")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{
+		t: t, dir: dir, agents: map[string]*agent{}, names: map[string]string{},
+		tellers: map[string]*teller{}, got: map[string][]string{},
+	}
+	t.Cleanup(w.close)
+	for _, d := range []string{"home/.claude", "home/.codex", "run", "tmp", "bin"} {
+		w.must(os.MkdirAll(filepath.Join(dir, d), 0o700))
+	}
+	w.model, err = model.Start()
+	w.must(err)
+	w.programs()
+	home := filepath.Join(dir, "home")
+	w.env = []string{
+		"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8", "TERM=xterm-256color",
+		"SHELL=/bin/bash", "PS1=$ ", "XDG_RUNTIME_DIR=" + filepath.Join(dir, "run"), "TMUX_TMPDIR=" + filepath.Join(dir, "run"),
+		"TMPDIR=" + filepath.Join(dir, "tmp"), worldVar + "=" + dir, "FAKE_KEY=dummy",
+		"ANTHROPIC_BASE_URL=" + w.model.URL(), "ANTHROPIC_AUTH_TOKEN=dummy", "DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1",
+		"DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_MAX_RETRIES=1",
+	}
+	w.record, err = os.Create(filepath.Join(dir, "pages.jsonl"))
+	w.must(err)
+	w.log, err = os.Create(filepath.Join(dir, "steno.log"))
+	w.must(err)
+	return w
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// programs makes the names that a person types.
+func (w *world) programs() {
+	modules := os.Getenv(modulesVar)
+	for name, path := range map[string]string{
+		"claude": filepath.Join(modules, "@anthropic-ai/claude-code-linux-x64/claude"),
+		"codex":  filepath.Join(modules, ".bin/codex"),
+		"steno":  os.Getenv(stenoVar),
+	} {
+		w.must(os.Symlink(path, filepath.Join(w.dir, "bin", name)))
+	}
+}
+
+func (w *world) write(path, text string) {
+	w.t.Helper()
+	w.must(os.WriteFile(filepath.Join(w.dir, "home", path), []byte(text), 0o600))
+}
+
+// settle writes what a person has who used both programs before, and trusts
+// the directories.
+func (w *world) settle(dirs ...string) {
+	w.t.Helper()
+	projects := map[string]any{}
+	var trust strings.Builder
+	for _, d := range dirs {
+		path := filepath.Join(w.dir, d)
+		w.must(os.MkdirAll(path, 0o700))
+		projects[path] = map[string]any{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true, "allowedTools": []any{}}
+		fmt.Fprintf(&trust, "[projects.%q]\ntrust_level = \"trusted\"\n", path)
+	}
+	claude, err := json.Marshal(map[string]any{
+		"hasCompletedOnboarding": true, "lastOnboardingVersion": pinned(w.t, "@anthropic-ai/claude-code"), "theme": "dark",
+		"autoUpdates": false, "numStartups": 5, "projects": projects,
+	})
+	w.must(err)
+	w.write(".claude.json", string(claude))
+	w.write(".claude/settings.json", `{"permissions":{"allow":["Bash(echo:*)","Bash(sleep:*)","Bash(ls:*)"]}}`)
+	w.write(".codex/config.toml", fmt.Sprintf(`model = "gpt-5.5"
+model_provider = "scripted"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[features]
+default_mode_request_user_input = true
+[model_providers.scripted]
+name = "scripted"
+base_url = "%s/v1"
+env_key = "FAKE_KEY"
+wire_api = "responses"
+request_max_retries = 1
+stream_max_retries = 1
+[tui]
+animations = false
+screen_reader_detection_done = true
+[tui.model_availability_nux]
+"gpt-6.1-sol" = 1
+[notice.model_migrations]
+"gpt-5.5" = "gpt-6-sol"
+%s`, w.model.URL(), trust.String()))
+}
+
+// pinned is the version of a package in testdata/e2e/package.json.
+func pinned(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(moduleRoot, "testdata/e2e/package.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p struct {
+		Dependencies map[string]string `json:"dependencies"`
+	}
+	if err := json.Unmarshal(data, &p); err != nil || p.Dependencies[name] == "" {
+		t.Fatalf("no version of %s: %v", name, err)
+	}
+	return p.Dependencies[name]
+}
+
+func (w *world) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(w.dir, "bin", name), args...)
+	cmd.Env, cmd.Dir = w.env, w.dir
+	return cmd
+}
+
+// eventually waits until a condition holds.
+func (w *world) eventually(what string, holds func() bool) {
+	w.t.Helper()
+	tick := time.NewTicker(pulse)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); !holds(); <-tick.C {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("%s: not in %s", what, patience)
+		}
+	}
+}
+
+// serve starts the daemon and waits until it answers.
+func (w *world) serve() {
+	w.t.Helper()
+	w.daemon = w.command("steno", "serve", "--log-level", "debug")
+	w.daemon.Stderr = w.log
+	w.must(w.daemon.Start())
+	w.eventually("the daemon answers", func() bool { return w.command("steno", "status").Run() == nil })
+}
+
+// stop ends the daemon by a signal.
+func (w *world) stop(sig syscall.Signal) {
+	w.t.Helper()
+	if w.daemon == nil {
+		return
+	}
+	w.must(w.daemon.Process.Signal(sig))
+	err := w.daemon.Wait()
+	w.daemon = nil
+	if sig == syscall.SIGTERM && err != nil {
+		w.t.Errorf("the daemon ended with %v", err)
+	}
+}
+
+// follow starts the reader whose pages are checked. It lives through restarts
+// of the daemon.
+func (w *world) follow() {
+	w.t.Helper()
+	w.follower = w.command("steno", "agent", "events", "--after", "0", "--follow", "--wait-ms", "1000")
+	out, err := w.follower.StdoutPipe()
+	w.must(err)
+	w.must(w.follower.Start())
+	w.pages = make(chan []byte)
+	go w.readPages(out) // ends with the follower, which close kills
+}
+
+func (w *world) readPages(out io.Reader) {
+	defer close(w.pages)
+	scan := bufio.NewScanner(out)
+	scan.Buffer(nil, wire.MaxLine)
+	for scan.Scan() {
+		w.pages <- append([]byte(nil), scan.Bytes()...)
+	}
+}
+
+// expect waits until every agent has exactly the rows so far.
+func (w *world) expect(want map[string][]string) {
+	w.t.Helper()
+	deadline := time.After(patience)
+	for {
+		done := true
+		for dir := range union(w.got, want) {
+			same, err := compare(w.got[dir], want[dir])
+			if err != nil {
+				w.t.Fatalf("events of %s: %v\nall so far:\n%s", dir, err, w.all())
+			}
+			done = done && same
+		}
+		if done {
+			return
+		}
+		select {
+		case page, ok := <-w.pages:
+			if !ok {
+				w.t.Fatal("the follower ended")
+			}
+			w.read(page)
+		case <-deadline:
+			w.t.Fatalf("not in %s:\n%s\nall so far:\n%s", patience, missingRows(w.got, want), w.all())
+		}
+	}
+}
+
+func union(a, b map[string][]string) map[string]bool {
+	out := map[string]bool{}
+	for k := range a {
+		out[k] = true
+	}
+	for k := range b {
+		out[k] = true
+	}
+	return out
+}
+
+func missingRows(got, want map[string][]string) string {
+	var b strings.Builder
+	for dir, rows := range want {
+		for _, row := range rows[min(len(got[dir]), len(rows)):] {
+			fmt.Fprintf(&b, "\t%s: %s\n", dir, row)
+		}
+	}
+	return b.String()
+}
+
+func (w *world) all() string {
+	var b strings.Builder
+	for dir, rows := range w.got {
+		for _, row := range rows {
+			fmt.Fprintf(&b, "\t%s: %s\n", dir, row)
+		}
+	}
+	return b.String()
+}
+
+// read takes a page: its order, and the rows of its events.
+func (w *world) read(raw []byte) {
+	w.t.Helper()
+	if _, err := w.record.Write(append(raw, '\n')); err != nil {
+		w.t.Fatal(err)
+	}
+	if strings.Contains(string(raw), model.ErrorText) {
+		w.t.Fatal("a page has the text of an error of the model server")
+	}
+	var page wire.Page
+	w.must(json.Unmarshal(raw, &page))
+	if page.Status != wire.OK {
+		w.t.Fatalf("page with status %s", page.Status)
+	}
+	for _, raw := range page.Events {
+		var e wire.Event
+		w.must(json.Unmarshal(raw, &e))
+		if e.Sequence <= w.last {
+			w.t.Fatalf("event %d came after %d", e.Sequence, w.last)
+		}
+		w.last = e.Sequence
+		name, ours := w.nameOf(e.AgentID)
+		if !ours {
+			continue
+		}
+		if w.tellers[e.AgentID] == nil {
+			w.tellers[e.AgentID] = newTeller(&w.prompts)
+		}
+		w.got[name] = append(w.got[name], w.tellers[e.AgentID].row(e))
+	}
+}
+
+// nameOf gives the name of an agent of this world: that of its pane, or of its
+// directory if it has none. The daemon sees the agents of the worlds beside it
+// too.
+func (w *world) nameOf(id string) (string, bool) {
+	w.t.Helper()
+	if name, ok := w.names[id]; ok {
+		return name, name != ""
+	}
+	for _, e := range w.list() {
+		if e.Metadata.AgentID == id {
+			w.names[id] = w.nameFor(e)
+		}
+	}
+	name, ok := w.names[id]
+	if !ok {
+		w.t.Fatalf("agent %s has an event and is not in the list", id)
+	}
+	return name, name != ""
+}
+
+func (w *world) list() []wire.AgentListEntry {
+	w.t.Helper()
+	out, err := w.command("steno", "agent", "list", "--format", "json").Output()
+	w.must(err)
+	var list []wire.AgentListEntry
+	w.must(json.Unmarshal(out, &list))
+	return list
+}
+
+// firstServer is the highest pane id of the first tmux server.
+const firstServer = 1<<32 - 1
+
+func (w *world) nameFor(e wire.AgentListEntry) string {
+	rel, err := filepath.Rel(w.dir, e.Metadata.DeclaredCWD)
+	if err != nil || !filepath.IsLocal(rel) {
+		return ""
+	}
+	for name, a := range w.agents {
+		if e.PaneID <= firstServer && a.pane == fmt.Sprintf("%%%d", e.PaneID) {
+			return name
+		}
+	}
+	return rel
+}
+
+// close ends everything of this world; what it left stays if the test failed.
+func (w *world) close() {
+	if w.t.Failed() {
+		w.keep()
+	}
+	if w.follower != nil {
+		_ = w.follower.Process.Kill() // it may have ended
+		for range w.pages {
+		}
+		_ = w.follower.Wait()
+	}
+	if w.daemon != nil {
+		_ = w.daemon.Process.Kill() // it may have ended
+		_ = w.daemon.Wait()
+	}
+	w.endProcesses()
+	w.model.Close()
+	for _, f := range []*os.File{w.log, w.record} {
+		if f != nil {
+			f.Close()
+		}
+	}
+	if !w.t.Failed() {
+		w.must(os.RemoveAll(w.dir))
+	}
+}
+
+// keep writes down what only exists now.
+func (w *world) keep() {
+	for name, a := range w.agents {
+		if a.pane != "" {
+			out, _ := w.tmuxCommand("capture-pane", "-J", "-p", "-S", "-", "-t", a.pane).CombinedOutput() // the server may be gone
+			_ = os.WriteFile(filepath.Join(w.dir, "screen-"+name+".txt"), out, 0o600)
+		}
+	}
+	var b strings.Builder
+	for _, r := range w.model.Requests() {
+		fmt.Fprintf(&b, "%s %s step %d, %d tools\n", r.Path, r.Script, r.Step, r.Tools)
+	}
+	_ = os.WriteFile(filepath.Join(w.dir, "requests.txt"), []byte(b.String()), 0o600)
+	out, _ := w.command("steno", "explain").CombinedOutput()
+	_ = os.WriteFile(filepath.Join(w.dir, "explain.txt"), out, 0o600)
+	_ = os.RemoveAll(filepath.Join(w.dir, "home/.codex/packages")) // a copy of the program
+	w.t.Logf("kept in %s", w.dir)
+}
+
+// processes lists the living processes of this world.
+func (w *world) processes() []int {
+	entries, err := os.ReadDir("/proc")
+	w.must(err)
+	var out []int
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		env, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
+		if err == nil && strings.Contains(string(env), worldVar+"="+w.dir+"\x00") {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// endProcesses kills what the scenario left: tmux, programs, daemons of theirs.
+func (w *world) endProcesses() {
+	w.eventually("the processes of the scenario end", func() bool {
+		pids := w.processes()
+		for _, pid := range pids {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+				w.t.Errorf("kill %d: %v", pid, err)
+			}
+		}
+		return len(pids) == 0
+	})
+}
+
+// bounded is a context for one wait.
+func (w *world) bounded() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(w.t.Context(), patience)
+}
