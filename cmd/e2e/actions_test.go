@@ -3,14 +3,20 @@
 package e2e
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
+	"unicode/utf8"
+
+	"steno/ipc/wire"
 )
 
 // agent is a directory with a pane, in which a person starts programs.
@@ -18,6 +24,10 @@ type agent struct {
 	w    *world
 	name string
 	pane string // tmux pane id
+
+	bare *exec.Cmd      // a terminal without a multiplexer
+	keys io.WriteCloser // its keyboard
+	log  string         // what it was sent
 }
 
 // action is one thing that a person does.
@@ -112,14 +122,23 @@ func gone(text string) action {
 	}
 }
 
-// write types a text and waits until the screen shows it once more.
+// write types a text and waits until the screen shows it once more. Its last
+// letter comes alone: programs take a burst of letters with an Enter right after
+// it for a paste, and keep the Enter as text.
 func write(text string) action {
 	return func(a *agent) {
 		a.w.t.Helper()
-		count := func() int { return strings.Count(squeeze(a.screen()), squeeze(text)) }
-		before := count()
-		a.w.tmux("send-keys", "-t", a.pane, "-l", text)
-		a.w.eventually("the screen shows what was typed: "+text, func() bool { return count() > before })
+		count := func(s string) int { return strings.Count(squeeze(a.screen()), squeeze(s)) }
+		_, n := utf8.DecodeLastRuneInString(text)
+		head := text[:len(text)-n]
+		for _, part := range []struct{ keys, shown string }{{head, head}, {text[len(head):], text}} {
+			if part.keys == "" {
+				continue
+			}
+			before := count(part.shown)
+			a.w.tmux("send-keys", "-t", a.pane, "-l", part.keys)
+			a.w.eventually("the screen shows what was typed: "+part.shown, func() bool { return count(part.shown) > before })
+		}
 	}
 }
 
@@ -257,21 +276,98 @@ func down(a *agent) { a.w.stop(syscall.SIGKILL) }
 // up starts the daemon.
 func up(a *agent) { a.w.serve() }
 
-// hangUp kills the tmux server.
+// hangUp kills the tmux server. Another one starts with the next shell.
 func hangUp(a *agent) {
 	a.w.t.Helper()
 	a.w.tmux("kill-server")
+	for _, other := range a.w.agents {
+		other.pane = ""
+	}
 }
 
-// headless runs a program without a terminal to its end.
-func headless(name string, args ...string) action {
+// status waits until the catalog shows the agent in a state.
+func status(want string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		a.w.eventually("the catalog shows "+want, func() bool {
+			out, err := a.w.command("steno", "agent", "catalog").Output()
+			a.w.must(err)
+			var c wire.Catalog
+			a.w.must(json.Unmarshal(out, &c))
+			for _, e := range c.Agents {
+				if e.Alive && a.w.nameOf(e.AgentID) == a.name {
+					return e.Status == want
+				}
+			}
+			return false
+		})
+	}
+}
+
+// bare starts a program on a terminal without a multiplexer: that of script(1).
+func bare(name string, args ...string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		log := filepath.Join(a.w.dir, "terminal-"+a.name+".txt")
+		cmd := exec.Command("script", "--quiet", "--flush", "--command", strings.Join(append([]string{"stty rows 50 cols 150;", name}, args...), " "), log)
+		cmd.Env, cmd.Dir = a.w.env, filepath.Join(a.w.dir, a.dir())
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		in, err := cmd.StdinPipe()
+		a.w.must(err)
+		a.w.must(cmd.Start())
+		a.bare, a.keys, a.log = cmd, in, log
+		shown(map[string]string{"claude": "forshortcuts", "codex": "forshortcuts"}[name])(a)
+	}
+}
+
+// escapes are what a terminal does not show.
+var escapes = regexp.MustCompile(`\x1b\[[0-9;?<>=]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(\x07|\x1b\\)|\x1b.`)
+
+// shown waits until a bare terminal was sent a text.
+func shown(text string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		a.w.eventually("the terminal was sent "+text, func() bool {
+			out, err := os.ReadFile(a.log)
+			return err == nil && strings.Contains(squeeze(escapes.ReplaceAllString(string(out), "")), squeeze(text))
+		})
+	}
+}
+
+// say types a prompt on a bare terminal and sends it.
+func say(text string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		a.w.prompts = append(a.w.prompts, text)
+		_, err := io.WriteString(a.keys, text)
+		a.w.must(err)
+		shown(text)(a)
+		_, err = io.WriteString(a.keys, "\r")
+		a.w.must(err)
+	}
+}
+
+// hangUpBare closes a bare terminal.
+func hangUpBare(a *agent) {
+	a.w.t.Helper()
+	a.w.must(a.bare.Process.Kill())
+	_ = a.bare.Wait() // it was killed
+}
+
+// headless runs a program without a terminal to its end, which has to be good.
+func headless(name string, args ...string) action { return alone(true, name, args...) }
+
+// headlessFails is headless with a bad end.
+func headlessFails(name string, args ...string) action { return alone(false, name, args...) }
+
+func alone(good bool, name string, args ...string) action {
 	return func(a *agent) {
 		a.w.t.Helper()
 		a.w.prompts = append(a.w.prompts, args[len(args)-1])
 		cmd := a.w.command(name, args...)
 		cmd.Dir = filepath.Join(a.w.dir, a.dir())
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := cmd.CombinedOutput(); (err == nil) != good {
 			a.w.t.Fatalf("%s: %v: %s", name, err, out)
 		}
 	}

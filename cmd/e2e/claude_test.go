@@ -46,6 +46,9 @@ func failed(status, reason string) scenario {
 	}
 }
 
+// sessionID names a session before it starts.
+const sessionID = "5e550000-0000-4000-8000-000000000001"
+
 var claudeScenarios = []scenario{
 	{name: "plain", about: "one prompt, one answer", steps: []step{
 		{claude(), "available"},
@@ -98,7 +101,9 @@ var claudeScenarios = []scenario{
 	{name: "permission-granted", about: "a permission dialog, answered with yes", steps: []step{
 		{claude(), "available"},
 		{do(prompt("SCENARIO:permission"), see("Do you want to")), asked("A", "SCENARIO:permission") + `message A "PERMISSION: may I?"`},
+		{status("busy"), ""},
 		{key("Enter"), done("A", "PERMISSION: thanks.")},
+		{status("idle"), ""},
 		exited,
 	}},
 	{name: "permission-escaped", about: "a permission dialog, left with Esc", steps: []step{
@@ -132,6 +137,21 @@ var claudeScenarios = []scenario{
 			message A "PLAN: it is ready."
 			plan A "# The plan\n\n1. Look\n2. Leap"`},
 		{key("Enter"), done("A", "PLAN: understood.")},
+		exited,
+	}},
+	{name: "form-answered", about: "a form of two questions is no event", steps: []step{
+		{claude(), "available"},
+		{do(prompt("SCENARIO:form"), see("Enter to select")), asked("A", "SCENARIO:form")},
+		{do(key("1"), see("Which sizes?"), key("2"), key("Right"), see("Submit answers"), key("1")), done("A", "FORM: thanks.")},
+		exited,
+	}},
+	{name: "plan-rejected", about: "a plan, rejected with words; the same turn goes on", steps: []step{
+		{claude("--permission-mode", "plan"), "available"},
+		{do(prompt("SCENARIO:plan"), see("Would you like to proceed")), asked("A", "SCENARIO:plan") + `
+			message A "PLAN: I write it down."
+			message A "PLAN: it is ready."
+			plan A "# The plan\n\n1. Look\n2. Leap"`},
+		{do(key("Up"), write("look twice"), key("Enter")), done("A", "PLAN: understood.")},
 		exited,
 	}},
 	{name: "plan-escaped", about: "a plan, left with Esc", steps: []step{
@@ -220,6 +240,14 @@ var claudeScenarios = []scenario{
 			` + done("B", "NOTED: the task is done.")},
 		exited,
 	}},
+	{name: "background-agent", about: "a subagent in the background answers with a turn of its own", steps: []step{
+		{claude(), "available"},
+		{prompt("SCENARIO:agents"), asked("A", "SCENARIO:agents") + done("A", "AGENTS: it works.") + `
+			started B something that was not typed
+			working B
+			` + done("B", "NOTED: the task is done.")},
+		exited,
+	}},
 	{name: "subagent", about: "a subagent's words are not the agent's", steps: []step{
 		{claude(), "available"},
 		{prompt("SCENARIO:agent"), asked("A", "SCENARIO:agent") + `message A "AGENT: I delegate."
@@ -231,6 +259,14 @@ var claudeScenarios = []scenario{
 		plain("A"),
 		exited,
 		{claude("--continue"), "available as another incarnation"},
+		second("B"),
+		exited,
+	}},
+	{name: "resume", about: "an older session is resumed by its id", steps: []step{
+		{claude("--session-id", sessionID), "available"},
+		plain("A"),
+		exited,
+		{claude("--resume", sessionID), "available as another incarnation"},
 		second("B"),
 		exited,
 	}},
@@ -265,10 +301,34 @@ var claudeScenarios = []scenario{
 		second("B"),
 		exited,
 	}},
-	{name: "oversized", about: "a record of over 4 MiB between two turns is reported and costs only itself", steps: []step{
+	{name: "shell", about: "a ! command that the model answers is a turn", steps: []step{
 		{claude(), "available"},
 		plain("A"),
-		{do(prompt("SCENARIO:oversized")), asked("B", "SCENARIO:oversized") + "failure -"},
+		{do(write("!"), write("echo bang"), key("Enter")), `
+			started B
+			working B
+			` + done("B", "OTHER: nothing was asked by name.")},
+		exited,
+	}},
+	{name: "too-long", about: "the prompt is too long for the model; the program compacts by itself and gives up", steps: []step{
+		{claude(), "available"},
+		plain("A"),
+		second("B"),
+		plain("C"),
+		{prompt("SCENARIO:toolong"), asked("D", "SCENARIO:toolong") + "failure D context_limit\nwaiting D"},
+		exited,
+	}},
+	{name: "oversized", about: "thinking of over 4 MiB is reported; what follows it has no turn until the next prompt", steps: []step{
+		{claude(), "available"},
+		plain("A"),
+		{prompt("SCENARIO:overthought"), asked("B", "SCENARIO:overthought") + "failure -\n" + done("-", "OVERTHOUGHT: a short answer.")},
+		second("C"),
+		exited,
+	}},
+	{name: "oversized-text", about: "an answer of over 4 MiB, whose screen takes the program some seconds", known: "the program says that it is idle over 5 s before it writes such an answer, so the turn is first told as no_reply", steps: []step{
+		{claude(), "available"},
+		plain("A"),
+		{prompt("SCENARIO:lines"), asked("B", "SCENARIO:lines") + "failure -"},
 		second("C"),
 		exited,
 	}},
@@ -322,6 +382,25 @@ var claudeScenarios = []scenario{
 		{claude(), "available"},
 		plain("A"),
 		{hangUp, "unavailable process_exited"},
+	}},
+	{name: "tmux-killed-continued", about: "the tmux server is killed, and the session continued in another one: the same agent", known: "Steno takes it for another agent", steps: []step{
+		{claude(), "available"},
+		plain("A"),
+		{hangUp, "unavailable process_exited"},
+		{claude("--continue"), "available as another incarnation"},
+		second("B"),
+		exited,
+	}},
+	{name: "bare", about: "a terminal without a multiplexer", steps: []step{
+		{bare("claude"), "available"},
+		{say("SCENARIO:plain"), asked("A", "SCENARIO:plain") + done("A", "PLAIN: one answer.")},
+		{hangUpBare, "unavailable process_exited"},
+	}},
+	{name: "headless-error", about: "claude -p that fails", steps: []step{
+		{headlessFails("claude", "-p", "SCENARIO:400"), "available\n" + asked("A", "SCENARIO:400") + `
+			failure A invalid_request
+			waiting A
+			unavailable process_exited`},
 	}},
 	{name: "headless", about: "claude -p, without a terminal", steps: []step{
 		{headless("claude", "-p", "SCENARIO:tool"), "available\n" + asked("A", "SCENARIO:tool") + `message A "TOOL: I run it."

@@ -84,6 +84,13 @@ var codexScenarios = []scenario{
 		{key("2"), done("A", "ASK: thanks.")},
 		exited,
 	}},
+	{name: "question-escaped", about: "a question, left with Esc", steps: []step{
+		{codex("--no-daemon"), "available"},
+		{do(prompt("SCENARIO:ask"), see("Which colour?")), asked("A", "SCENARIO:ask")},
+		{key("Escape"), "final A aborted\nwaiting A"},
+		plain("B"),
+		exited,
+	}},
 	{name: "plan", about: "a plan that is proposed in plan mode", steps: []step{
 		{codex("--no-daemon"), "available"},
 		{do(write("/plan"), key("Enter"), see("Plan mode")), ""},
@@ -150,7 +157,7 @@ var codexScenarios = []scenario{
 	{name: "new", about: "/new begins another session in the same process", steps: []step{
 		{codex("--no-daemon"), "available"},
 		plain("A"),
-		{do(write("/new"), key("Enter"), gone("PLAIN: one answer.")), ""},
+		{do(write("/new"), key("Enter"), gone("PLAIN: one answer."), see("? for shortcuts")), ""},
 		second("B"),
 		exited,
 	}},
@@ -165,10 +172,10 @@ var codexScenarios = []scenario{
 		second("C"),
 		exited,
 	}},
-	{name: "oversized", about: "records of over 4 MiB between two turns are reported and cost only themselves", steps: []step{
+	{name: "oversized", about: "reasoning of over 4 MiB, in two records, is reported and costs only itself", steps: []step{
 		{codex("--no-daemon"), "available"},
 		plain("A"),
-		{prompt("SCENARIO:oversized"), asked("B", "SCENARIO:oversized") + "failure -\nfailure -\nfailure -"},
+		{prompt("SCENARIO:overthought"), asked("B", "SCENARIO:overthought") + "failure -\nfailure -\n" + done("B", "OVERTHOUGHT: a short answer.")},
 		second("C"),
 		exited,
 	}},
@@ -216,6 +223,40 @@ var codexScenarios = []scenario{
 		exited,
 		{in("work.other", quit), "work.other: unavailable process_exited"},
 	}},
+	{name: "daemon-again", about: "the shared daemon outlives its terminal; another terminal in the same pane has a session of its own", steps: []step{
+		{codex(), "available"},
+		plain("A"),
+		exited,
+		{codex(), "available as another incarnation"},
+		second("B"),
+		exited,
+	}},
+	{name: "daemon-new", about: "/new in a terminal of the shared daemon", steps: []step{
+		{codex(), "available"},
+		plain("A"),
+		{do(write("/new"), key("Enter"), gone("PLAIN: one answer."), see("? for shortcuts")), ""},
+		second("B"),
+		exited,
+	}},
+	{name: "daemon-resume", about: "a session is resumed in a terminal of the shared daemon", steps: []step{
+		{codex(), "available"},
+		plain("A"),
+		exited,
+		{codex("resume", "--last"), "available as another incarnation"},
+		second("B"),
+		exited,
+	}},
+	{name: "shell", about: "a ! command is a turn without a prompt and an answer", steps: []step{
+		{codex("--no-daemon"), "available"},
+		plain("A"),
+		{do(write("!echo bang"), key("Enter")), `
+			started B
+			working B
+			final B completed
+			waiting B`},
+		second("C"),
+		exited,
+	}},
 	{name: "steno-restarted", about: "Steno is restarted in mid-turn", steps: []step{
 		{codex("--no-daemon"), "available"},
 		{do(prompt("SCENARIO:held"), held), asked("A", "SCENARIO:held")},
@@ -236,6 +277,25 @@ var codexScenarios = []scenario{
 		{codex("--no-daemon"), "available"},
 		plain("A"),
 		{hangUp, "unavailable process_exited"},
+	}},
+	{name: "headless-error", about: "codex exec that fails", steps: []step{
+		{headlessFails("codex", "exec", "--skip-git-repo-check", "SCENARIO:400"), "available\n" + asked("A", "SCENARIO:400") + `
+			final A aborted provider_error
+			waiting A
+			unavailable process_exited`},
+	}},
+	{name: "bare", about: "a terminal without a multiplexer", steps: []step{
+		{bare("codex", "--no-daemon"), "available"},
+		{say("SCENARIO:plain"), asked("A", "SCENARIO:plain") + done("A", "PLAIN: one answer.")},
+		{hangUpBare, "unavailable process_exited"},
+	}},
+	{name: "tmux-killed-resumed", about: "the tmux server is killed, and the session resumed in another one: the same agent", steps: []step{
+		{codex("--no-daemon"), "available"},
+		plain("A"),
+		{hangUp, "unavailable process_exited"},
+		{codex("--no-daemon", "resume", "--last"), "available as another incarnation"},
+		second("B"),
+		exited,
 	}},
 	{name: "headless", about: "codex exec, without a terminal", steps: []step{
 		{headless("codex", "exec", "--skip-git-repo-check", "SCENARIO:tool"), "available\n" + asked("A", "SCENARIO:tool") + `message A "TOOL: I run it."

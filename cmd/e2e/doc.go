@@ -7,11 +7,9 @@
 //
 //   - The programs are the versions of testdata/e2e/package-lock.json, installed
 //     by npm without scripts into a cache outside the tree.
-//   - All of it runs in namespaces of its own: no network but loopback, and no
-//     process that is not the suite's. When the suite ends, so does every
-//     process in there.
-//   - Each scenario has a HOME, a tmux server, a model server and a daemon of
-//     its own.
+//   - Each scenario runs in namespaces of its own: no network but loopback, and
+//     no process that is not its own. When it ends, so does every process in
+//     there. It has a HOME, a tmux server, a model server and a daemon.
 //   - What has to come is written in the tables of claude_test.go and
 //     codex_test.go, from what the model was asked to say and what the screen
 //     shows. A row that is missing, wrong, in another order or too many fails.

@@ -28,9 +28,6 @@ const patience = 60 * time.Second
 // pulse is how often a condition is looked at.
 const pulse = 80 * time.Millisecond
 
-// worldVar marks every process of a world with its directory.
-const worldVar = "STENO_E2E_WORLD"
-
 // world is one scenario's: a home, a tmux server, a model server, a daemon and
 // a reader of its events.
 type world struct {
@@ -47,7 +44,7 @@ type world struct {
 	pages    chan []byte
 	record   *os.File          // every page as it came
 	last     uint64            // sequence
-	names    map[string]string // of agents by id; "" is another world's
+	names    map[string]string // of agents by id
 	tellers  map[string]*teller
 	got      map[string][]string // rows by name
 }
@@ -73,7 +70,7 @@ func newWorld(t *testing.T) *world {
 	w.env = []string{
 		"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8", "TERM=xterm-256color",
 		"SHELL=/bin/bash", "PS1=$ ", "XDG_RUNTIME_DIR=" + filepath.Join(dir, "run"), "TMUX_TMPDIR=" + filepath.Join(dir, "run"),
-		"TMPDIR=" + filepath.Join(dir, "tmp"), worldVar + "=" + dir, "FAKE_KEY=dummy",
+		"TMPDIR=" + filepath.Join(dir, "tmp"), "FAKE_KEY=dummy",
 		"ANTHROPIC_BASE_URL=" + w.model.URL(), "ANTHROPIC_AUTH_TOKEN=dummy", "DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1",
 		"DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_MAX_RETRIES=1",
 	}
@@ -309,10 +306,7 @@ func (w *world) read(raw []byte) {
 			w.t.Fatalf("event %d came after %d", e.Sequence, w.last)
 		}
 		w.last = e.Sequence
-		name, ours := w.nameOf(e.AgentID)
-		if !ours {
-			continue
-		}
+		name := w.nameOf(e.AgentID)
 		if w.tellers[e.AgentID] == nil {
 			w.tellers[e.AgentID] = newTeller(&w.prompts)
 		}
@@ -320,13 +314,12 @@ func (w *world) read(raw []byte) {
 	}
 }
 
-// nameOf gives the name of an agent of this world: that of its pane, or of its
-// directory if it has none. The daemon sees the agents of the worlds beside it
-// too.
-func (w *world) nameOf(id string) (string, bool) {
+// nameOf gives the name of an agent: that of its pane, or of its directory if
+// it has none.
+func (w *world) nameOf(id string) string {
 	w.t.Helper()
 	if name, ok := w.names[id]; ok {
-		return name, name != ""
+		return name
 	}
 	for _, e := range w.list() {
 		if e.Metadata.AgentID == id {
@@ -337,7 +330,7 @@ func (w *world) nameOf(id string) (string, bool) {
 	if !ok {
 		w.t.Fatalf("agent %s has an event and is not in the list", id)
 	}
-	return name, name != ""
+	return name
 }
 
 func (w *world) list() []wire.AgentListEntry {
@@ -355,7 +348,7 @@ const firstServer = 1<<32 - 1
 func (w *world) nameFor(e wire.AgentListEntry) string {
 	rel, err := filepath.Rel(w.dir, e.Metadata.DeclaredCWD)
 	if err != nil || !filepath.IsLocal(rel) {
-		return ""
+		return "outside of the scenario"
 	}
 	for name, a := range w.agents {
 		if e.PaneID <= firstServer && a.pane == fmt.Sprintf("%%%d", e.PaneID) {
@@ -405,24 +398,26 @@ func (w *world) keep() {
 		fmt.Fprintf(&b, "%s %s step %d, %d tools\n", r.Path, r.Script, r.Step, r.Tools)
 	}
 	_ = os.WriteFile(filepath.Join(w.dir, "requests.txt"), []byte(b.String()), 0o600)
-	out, _ := w.command("steno", "explain").CombinedOutput()
-	_ = os.WriteFile(filepath.Join(w.dir, "explain.txt"), out, 0o600)
+	for id, name := range w.names {
+		out, _ := w.command("steno", "explain", id).CombinedOutput() // the daemon may be gone
+		_ = os.WriteFile(filepath.Join(w.dir, "explain-"+name+".txt"), out, 0o600)
+	}
 	_ = os.RemoveAll(filepath.Join(w.dir, "home/.codex/packages")) // a copy of the program
 	w.t.Logf("kept in %s", w.dir)
 }
 
-// processes lists the living processes of this world.
+// processes lists the living processes beside this one: all of them are the
+// scenario's. What has ended and was not waited for has no executable.
 func (w *world) processes() []int {
 	entries, err := os.ReadDir("/proc")
 	w.must(err)
 	var out []int
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
+		if err != nil || pid == 1 || pid == os.Getpid() {
 			continue
 		}
-		env, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
-		if err == nil && strings.Contains(string(env), worldVar+"="+w.dir+"\x00") {
+		if _, err := os.Readlink(filepath.Join("/proc", e.Name(), "exe")); err == nil {
 			out = append(out, pid)
 		}
 	}
@@ -430,6 +425,7 @@ func (w *world) processes() []int {
 }
 
 // endProcesses kills what the scenario left: tmux, programs, daemons of theirs.
+// They would write into its directory while that is removed.
 func (w *world) endProcesses() {
 	w.eventually("the processes of the scenario end", func() bool {
 		pids := w.processes()

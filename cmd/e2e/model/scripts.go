@@ -62,6 +62,11 @@ var colours = []any{
 	map[string]any{"label": "Blue", "description": "the blue one"},
 }
 
+var sizes = []any{
+	map[string]any{"label": "Small", "description": "a small one"},
+	map[string]any{"label": "Large", "description": "a large one"},
+}
+
 // scripts are the turns that a prompt can ask for by name.
 var scripts = map[string]Script{
 	"plain":   {say("PLAIN: one answer.")},
@@ -94,6 +99,13 @@ var scripts = map[string]Script{
 		}}})),
 		say("QUESTION: thanks."),
 	},
+	"form": {
+		answer(call("AskUserQuestion", map[string]any{"questions": []any{
+			map[string]any{"question": "Which colour?", "header": "Colour", "multiSelect": false, "options": colours},
+			map[string]any{"question": "Which sizes?", "header": "Sizes", "multiSelect": true, "options": sizes},
+		}})),
+		say("FORM: thanks."),
+	},
 	"plan": {
 		answer(text("PLAN: I write it down."), call("Write", map[string]any{"file_path": planFile, "content": "# The plan\n\n1. Look\n2. Leap\n"})),
 		answer(text("PLAN: it is ready."), call("ExitPlanMode", map[string]any{})),
@@ -106,6 +118,12 @@ var scripts = map[string]Script{
 		say("AGENT: it reported."),
 	},
 	"subwork": {answer(text("SUBWORK: on it."), shell("echo sub")), say("SUBWORK: done.")},
+	"agents": {
+		answer(call("Agent", map[string]any{
+			"description": "sub work", "prompt": "SCENARIO:subwork", "subagent_type": "general-purpose", "run_in_background": true,
+		})),
+		say("AGENTS: it works."),
+	},
 	"background": {
 		answer(call("Bash", map[string]any{"command": "sleep 1; echo bg", "description": "bg", "run_in_background": true})),
 		say("BACKGROUND: it runs."),
@@ -131,8 +149,9 @@ var scripts = map[string]Script{
 	"quota":   {{Type: "insufficient_quota", Event: true}},
 	"policy":  {{Type: "cyber_policy", Event: true}},
 
-	// One record of over 4 MiB, between ordinary ones.
-	"oversized": {say(Oversized)},
+	// Records of over 4 MiB: thinking, which the screen does not show, and text.
+	"overthought": {answer(think(strings.Repeat("0123456789", 500_000)), text("OVERTHOUGHT: a short answer."))},
+	"lines":       {say(strings.Repeat("LINES of a long answer\n", 200_000))},
 
 	// Codex.
 	"ask": {
@@ -140,6 +159,11 @@ var scripts = map[string]Script{
 			"id": "colour", "header": "Colour", "question": "Which colour?", "options": colours,
 		}}})),
 		say("ASK: thanks."),
+	},
+	"spawn": {
+		answer(text("SPAWN: I delegate."), call("spawn_agent", map[string]any{"message": "SCENARIO:subwork", "task_name": "subwork"})),
+		answer(call("wait_agent", map[string]any{"timeout_ms": 20000})),
+		say("SPAWN: it reported."),
 	},
 	"proposal": {say("PROPOSAL: look.\n<proposed_plan>\n# The plan\n\n- Look\n- Leap\n</proposed_plan>\n")},
 	"escalate": {
@@ -149,9 +173,6 @@ var scripts = map[string]Script{
 		say("ESCALATE: thanks."),
 	},
 }
-
-// Oversized is a text of about 5 MB, in a few long lines.
-var Oversized = strings.Repeat("OVERSIZED "+strings.Repeat("0123456789", 5_000)+"\n", 100)
 
 // planFile in a tool's input stands for the path that the program told the
 // model to write its plan to.
