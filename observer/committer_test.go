@@ -1,12 +1,8 @@
 package observer
 
 import (
-	"database/sql"
-	"path/filepath"
 	"runtime"
 	"testing"
-
-	_ "modernc.org/sqlite"
 
 	"steno/store"
 )
@@ -28,15 +24,7 @@ func TestLockedStoreLosesNothing(t *testing.T) {
 	first := all([]string{available}, turn("t1"))
 	r.want(first...)
 
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(r.home, "state", "events.db")+"?_txlock=exclusive")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	tx, err := db.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	unlock := r.lockStore()
 	r.write("s1", records("t2")...)
 	r.until("the store stopped working", func() bool { return !r.store.Working() })
 	for len(beats) > 0 {
@@ -45,9 +33,7 @@ func TestLockedStoreLosesNothing(t *testing.T) {
 	<-beats // the committer still lives
 	r.write("s1", records("t3")...)
 	r.want(first...)
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	unlock()
 	r.want(all(first, turn("t2"), turn("t3"))...)
 	if !r.store.Working() {
 		t.Fatal("the store works again and does not say so")

@@ -2,7 +2,6 @@ package observer
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -53,15 +52,7 @@ func TestDrainDoesNotSpin(t *testing.T) {
 	r.run()
 	r.start("s1")
 	r.want(available)
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(r.home, "state", "events.db")+"?_txlock=exclusive")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	tx, err := db.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	unlock := r.lockStore()
 	r.write("s1", records("t1")...)
 	r.until("the store stopped working", func() bool { return !r.store.Working() })
 	ended := make(chan struct{})
@@ -73,9 +64,7 @@ func TestDrainDoesNotSpin(t *testing.T) {
 	before := cpu(t)
 	time.Sleep(500 * time.Millisecond) // the span that is measured
 	used := cpu(t) - before
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	unlock()
 	<-ended
 	if used > 250*time.Millisecond {
 		t.Errorf("%v of CPU time in 500 ms of waiting", used)

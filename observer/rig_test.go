@@ -2,6 +2,7 @@ package observer
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	_ "modernc.org/sqlite"
 
 	"steno/ipc/wire"
 	"steno/providers"
@@ -313,6 +315,27 @@ func (r *rig) dump() {
 			r.t.Logf("artifact %s agent %v busy %v dirty %v due %v reader %v", a.Path, a.agent != nil, a.busy, a.dirty, a.due, a.reader != nil)
 		}
 	})
+}
+
+// lockStore takes the database away from the committer, as another process
+// could, and gives a function that gives it back.
+func (r *rig) lockStore() (unlock func()) {
+	r.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(r.home, "state", "events.db")+"?_txlock=exclusive&_pragma=busy_timeout(10000)")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { db.Close() })
+	tx, err := db.Begin()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return func() {
+		r.t.Helper()
+		if err := tx.Rollback(); err != nil {
+			r.t.Fatal(err)
+		}
+	}
 }
 
 // until waits for a condition on the observer.

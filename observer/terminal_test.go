@@ -2,7 +2,6 @@ package observer
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"io"
 	"os"
@@ -26,15 +25,7 @@ func TestForegroundHandOver(t *testing.T) {
 	want := all([]string{available}, turn("t1"))
 	r.want(want...)
 
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(r.home, "state", "events.db")+"?_txlock=exclusive")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	tx, err := db.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	unlock := r.lockStore()
 	r.write("s1", records("t2")...)
 	r.until("the store stopped working", func() bool { return !r.store.Working() })
 	r.write("s1", records("t3")...)
@@ -48,9 +39,7 @@ func TestForegroundHandOver(t *testing.T) {
 		})
 		return err == nil && seen
 	})
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	unlock()
 	want = all(want, turn("t2"), turn("t3"), []string{replaced, available})
 	r.want(want...)
 	r.alone()

@@ -32,6 +32,8 @@ func TestUnchangedTreeCostsNothing(t *testing.T) {
 		_, rows, err := r.store.Agents(t.Context())
 		return err == nil && len(rows) == 1 && rows[0].Path != ""
 	})
+	sweeps := r.obs.Status().Watch.Sweeps
+	r.until("sweeps have seen the last write", func() bool { return r.obs.Status().Watch.Sweeps > sweeps+1 })
 	r.quiet()
 	head, commits := len(r.events()), r.commits()
 	opens, bytes, jobs := stats.Opens.Load(), stats.Bytes.Load(), r.jobs()
@@ -76,6 +78,10 @@ func TestAppendCostsItsBytes(t *testing.T) {
 		if _, err := f.Write(long); err != nil {
 			t.Fatal(err)
 		}
+	}
+	// What is open is found near the end: the look-back has its own test.
+	if _, err := f.Write(encodeRecords(t, fakeRecord{ID: "f", Do: "final", At: now()})); err != nil {
+		t.Fatal(err)
 	}
 	r.start("s1")
 	r.run()
