@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -205,7 +206,12 @@ func release(a *agent) {
 // quit leaves the program as a person does.
 func quit(a *agent) {
 	a.w.t.Helper()
-	do(write("/exit"), key("Enter"))(a)
+	do(write("/exit"), key("Enter"), ended)(a)
+}
+
+// ended waits until the pane has only its shell.
+func ended(a *agent) {
+	a.w.t.Helper()
 	a.w.eventually("the program ends", func() bool { return len(a.programs()) == 0 })
 }
 
@@ -270,11 +276,36 @@ func restart(sig syscall.Signal) action {
 	}
 }
 
-// down ends the daemon.
-func down(a *agent) { a.w.stop(syscall.SIGKILL) }
+// down ends the daemon, but not before the follower has heard from it.
+func down(a *agent) {
+	a.w.t.Helper()
+	if !a.w.heard {
+		a.w.read(<-a.w.pages)
+	}
+	a.w.stop(syscall.SIGKILL)
+}
 
 // up starts the daemon.
 func up(a *agent) { a.w.serve() }
+
+// recorded waits until a text is in the program's own files.
+func recorded(text string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		a.w.eventually("the program records "+text, func() bool {
+			found := false
+			err := filepath.WalkDir(filepath.Join(a.w.dir, "home"), func(path string, _ fs.DirEntry, err error) error {
+				if err == nil && filepath.Ext(path) == ".jsonl" {
+					data, err := os.ReadFile(path)
+					found = found || err == nil && strings.Contains(string(data), text)
+				}
+				return nil // what is gone again is not it
+			})
+			a.w.must(err)
+			return found
+		})
+	}
+}
 
 // hangUp kills the tmux server. Another one starts with the next shell.
 func hangUp(a *agent) {

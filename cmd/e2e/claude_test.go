@@ -33,6 +33,12 @@ func second(turn string) step {
 // exited is how it ends.
 var exited = step{quit, "unavailable process_exited"}
 
+// left is how it ends without a command, whose echo the session would keep.
+var left = step{do(key("C-d"), see("Press Ctrl-D again to exit"), key("C-d"), ended), "unavailable process_exited"}
+
+// synthetic is why Steno does not hold what it does not.
+const synthetic = "the program's own \"No response requested.\", which nobody sees, is told as a message"
+
 // failed is an error that Claude Code reports.
 func failed(status, reason string) scenario {
 	return scenario{
@@ -257,6 +263,14 @@ var claudeScenarios = []scenario{
 	{name: "continue", about: "the session goes on in the same file, in the same pane", steps: []step{
 		{claude(), "available"},
 		plain("A"),
+		left,
+		{claude("--continue"), "available as another incarnation"},
+		second("B"),
+		exited,
+	}},
+	{name: "continue-after-exit", about: "the session goes on after /exit, whose echo has no answer", known: synthetic, steps: []step{
+		{claude(), "available"},
+		plain("A"),
 		exited,
 		{claude("--continue"), "available as another incarnation"},
 		second("B"),
@@ -265,7 +279,7 @@ var claudeScenarios = []scenario{
 	{name: "resume", about: "an older session is resumed by its id", steps: []step{
 		{claude("--session-id", sessionID), "available"},
 		plain("A"),
-		exited,
+		left,
 		{claude("--resume", sessionID), "available as another incarnation"},
 		second("B"),
 		exited,
@@ -273,7 +287,7 @@ var claudeScenarios = []scenario{
 	{name: "fork", about: "a fork copies the history, and it is not told again", steps: []step{
 		{claude(), "available"},
 		plain("A"),
-		exited,
+		left,
 		{claude("--continue", "--fork-session"), "available as another incarnation"},
 		second("B"),
 		exited,
@@ -340,7 +354,7 @@ var claudeScenarios = []scenario{
 		second("B"),
 		exited,
 	}},
-	{name: "kill-mid-turn", about: "kill -9 in mid-turn ends no turn", known: "the program's own \"No response requested.\", which nobody sees, is told as a message", steps: []step{
+	{name: "kill-mid-turn", about: "kill -9 in mid-turn ends no turn", known: synthetic, steps: []step{
 		{claude(), "available"},
 		{do(prompt("SCENARIO:held"), held), asked("A", "SCENARIO:held")},
 		{kill, "unavailable process_exited"},
@@ -376,6 +390,23 @@ var claudeScenarios = []scenario{
 		{do(down, release, see("and the rest."), up), "unavailable mux_restarted\navailable again\n" +
 			done("A", "HELD: first words, and the rest.")},
 		second("B"),
+		exited,
+	}},
+	{name: "late", about: "Steno starts after the first turn, which is not told", steps: []step{
+		{do(down, claude(), prompt("SCENARIO:plain"), recorded(`"turn_duration"`), up), "available"},
+		second("A"),
+		exited,
+	}},
+	{name: "late-mid-turn", about: "Steno starts in mid-turn: the rest of the turn is told", steps: []step{
+		{do(down, claude(), prompt("SCENARIO:held"), held, recorded(`"promptSource":"typed"`), up), "available"},
+		{release, done("A", "HELD: first words, and the rest.")},
+		second("B"),
+		exited,
+	}},
+	{name: "nested", about: "another program that a tool starts is not the pane's agent", steps: []step{
+		{claude(), "available"},
+		{prompt("SCENARIO:nested"), asked("A", "SCENARIO:nested") + `message A "NESTED: I ask another."
+			` + done("A", "NESTED: it answered.")},
 		exited,
 	}},
 	{name: "tmux-killed", about: "the tmux server is killed", steps: []step{

@@ -273,6 +273,26 @@ var codexScenarios = []scenario{
 		second("B"),
 		exited,
 	}},
+	{name: "late", about: "Steno starts after the first turn, which is not told", steps: []step{
+		{do(down, codex("--no-daemon"), prompt("SCENARIO:plain"), recorded(`"task_complete"`), up), "available"},
+		second("A"),
+		exited,
+	}},
+	{name: "late-mid-turn", about: "Steno starts in mid-turn: the rest of the turn is told", steps: []step{
+		{do(down, codex("--no-daemon"), prompt("SCENARIO:held"), held, recorded(`"SCENARIO:held"`), up), "available"},
+		{release, done("A", "HELD: first words, and the rest.")},
+		second("B"),
+		exited,
+	}},
+	{name: "daemon-steno-killed", about: "Steno is killed in mid-turn of a terminal of the shared daemon", steps: []step{
+		{codex(), "available"},
+		plain("A"),
+		{do(prompt("SCENARIO:held"), held), asked("B", "SCENARIO:held")},
+		{do(down, release, see("and the rest."), up), "unavailable mux_restarted\navailable again\n" +
+			done("B", "HELD: first words, and the rest.")},
+		second("C"),
+		exited,
+	}},
 	{name: "tmux-killed", about: "the tmux server is killed", steps: []step{
 		{codex("--no-daemon"), "available"},
 		plain("A"),

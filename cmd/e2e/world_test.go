@@ -44,6 +44,7 @@ type world struct {
 	pages    chan []byte
 	record   *os.File          // every page as it came
 	last     uint64            // sequence
+	heard    bool              // a page came
 	names    map[string]string // of agents by id
 	tellers  map[string]*teller
 	got      map[string][]string // rows by name
@@ -123,7 +124,7 @@ func (w *world) settle(dirs ...string) {
 	})
 	w.must(err)
 	w.write(".claude.json", string(claude))
-	w.write(".claude/settings.json", `{"permissions":{"allow":["Bash(echo:*)","Bash(sleep:*)","Bash(ls:*)"]}}`)
+	w.write(".claude/settings.json", `{"permissions":{"allow":["Bash(echo:*)","Bash(sleep:*)","Bash(ls:*)","Bash(codex:*)"]}}`)
 	w.write(".codex/config.toml", fmt.Sprintf(`model = "gpt-5.5"
 model_provider = "scripted"
 check_for_update_on_startup = false
@@ -294,6 +295,7 @@ func (w *world) read(raw []byte) {
 	if strings.Contains(string(raw), model.ErrorText) {
 		w.t.Fatal("a page has the text of an error of the model server")
 	}
+	w.heard = true
 	var page wire.Page
 	w.must(json.Unmarshal(raw, &page))
 	if page.Status != wire.OK {

@@ -93,6 +93,10 @@ var scripts = map[string]Script{
 	"permission": {answer(text("PERMISSION: may I?"), shell("touch made-by-the-model")), say("PERMISSION: thanks.")},
 
 	// Claude Code.
+	"nested": {
+		answer(text("NESTED: I ask another."), shell("codex exec --skip-git-repo-check SCENARIO:plain </dev/null")),
+		say("NESTED: it answered."),
+	},
 	"question": {
 		answer(text("QUESTION: I have to know."), call("AskUserQuestion", map[string]any{"questions": []any{map[string]any{
 			"question": "Which colour?", "header": "Colour", "multiSelect": false, "options": colours,
