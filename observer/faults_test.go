@@ -377,3 +377,34 @@ func TestFirstAgentIsLookedAtSoon(t *testing.T) {
 		t.Fatalf("looked at again in %v", wait)
 	}
 }
+
+// A look at the processes that began before one of them ended, and comes in
+// after its end, does not bring it back to life.
+func TestLookFromBeforeTheEnd(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	a := r.start("s1")
+	r.write("s1", records("t1")...)
+	want := all([]string{available}, turn("t1"))
+	r.want(want...)
+	var before probed
+	r.until("a look shows the process", func() bool {
+		err := r.obs.ask(t.Context(), func() {
+			if before = r.obs.last; len(before.owners) == 1 && !r.obs.probing {
+				r.obs.probing = true // as if that look were under way still
+			} else {
+				before.owners = nil
+			}
+		})
+		return err == nil && len(before.owners) == 1
+	})
+	a.stop()
+	want = append(want, exited)
+	r.want(want...)
+	if err := r.obs.ask(t.Context(), func() { r.obs.onProbe(before) }); err != nil {
+		t.Fatal(err)
+	}
+	r.start("s2") // something that comes after
+	r.write("s2", records("t2")...)
+	r.want(all(want, []string{available}, turn("t2"))...)
+}

@@ -140,6 +140,7 @@ func (o *Observer) displace(a *agent, now time.Time) {
 
 // onExit is told that a process ended. What it wrote before is read first.
 func (o *Observer) onExit(id process) {
+	o.dead[id] = time.Now()
 	if a := o.byProcess[id]; a != nil {
 		o.end(a, wire.ProcessExited, time.Now())
 	}

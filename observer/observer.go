@@ -43,6 +43,7 @@ type Observer struct {
 	live      map[*artifact]bool   // bound or closing
 	agents    map[string]*agent    // by agent id
 	byProcess map[process]*agent
+	dead      map[process]time.Time   // ended since the newest look began, and when
 	sources   map[string]store.Source // durable restart points
 	slots     map[string]uint32       // multiplexer server -> upper half of its pane ids
 	queue     []*job                  // waiting for a worker, oldest first
@@ -100,7 +101,7 @@ func New(opt Options) (*Observer, error) {
 		jobs: make(chan *job), results: make(chan *job, opt.Workers),
 		artifacts: map[string]*artifact{}, bySession: map[sessionKey]*artifact{}, live: map[*artifact]bool{},
 		unswept: map[string]time.Time{},
-		agents:  map[string]*agent{}, byProcess: map[process]*agent{},
+		agents:  map[string]*agent{}, byProcess: map[process]*agent{}, dead: map[process]time.Time{},
 		sources: map[string]store.Source{}, slots: map[string]uint32{}, failures: map[string]uint64{},
 	}
 	o.prober = &prober{

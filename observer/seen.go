@@ -53,6 +53,11 @@ func (o *Observer) onProbe(p probed) {
 		return               // unknown is not dead
 	}
 	o.last = p
+	for id, at := range o.dead {
+		if p.at.After(at) {
+			delete(o.dead, id) // this look cannot have seen it alive
+		}
+	}
 	o.adoptRoots(p)
 	for id, a := range o.byProcess {
 		if !p.procs.Is(id.pid, id.start) {
@@ -124,6 +129,9 @@ func (o *Observer) see(w *bind.Owner, now time.Time) {
 	if a := o.byProcess[id]; a != nil {
 		o.keep(a, w, now)
 		return
+	}
+	if _, dead := o.dead[id]; dead {
+		return // it ended after it was looked at
 	}
 	m := o.last.matches[id]
 	if m.Provider != w.Provider {
