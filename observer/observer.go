@@ -65,7 +65,7 @@ type Observer struct {
 	sweeps               uint64
 	watchRoots           []watch.Root
 	stopping             bool
-	probeErr             string // last trouble of the prober, so that it is logged once
+	probeWarned          time.Time // when trouble of the prober was last logged
 }
 
 // sessionKey is a session of one provider.

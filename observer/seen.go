@@ -92,20 +92,18 @@ func (o *Observer) onProbe(p probed) {
 	o.probeBy(now.Add(o.scanEvery())) // the first agent makes looks more frequent
 }
 
-// logProbe reports trouble of the prober once, and its end.
+// logProbe reports trouble of the prober when it begins, and while it lasts once
+// a minute: which process could not be looked at may change with every look.
 func (o *Observer) logProbe(p probed) {
-	text := ""
 	err := p.err
 	if err == nil && len(p.errs) > 0 {
 		err = p.errs[0]
 	}
-	if err != nil {
-		text = err.Error()
+	if err == nil || time.Since(o.probeWarned) < time.Minute {
+		return
 	}
-	if text != o.probeErr && text != "" {
-		o.opt.Log.Warn().Err(err).Msg("processes cannot be looked at fully")
-	}
-	o.probeErr = text
+	o.probeWarned = time.Now()
+	o.opt.Log.Warn().Err(err).Msg("processes cannot be looked at fully")
 }
 
 // adoptRoots watches the directories that running agents use by their own
