@@ -96,16 +96,26 @@ func (o *Observer) paneID(p bind.Place) (uint64, []store.Server) {
 	return uint64(slot)<<32 | uint64(p.Number), []store.Server{{Key: p.Server, Slot: slot}}
 }
 
+// nameKept is how long the name of an agent that is gone is not given to
+// another one: as long as the catalog lists it (D20).
+const nameKept = time.Hour
+
 // name is what people call an agent: the harness and the directory it works
-// in, with a number where that is taken.
-func (o *Observer) name(w *bind.Owner) string {
+// in, with a number where that is taken. An agent that comes back keeps its
+// name unless another one has it by now.
+func (o *Observer) name(w *bind.Owner, self *agent, now time.Time) string {
 	base := w.Provider
 	if dir := filepath.Base(w.Process.CWD); dir != "." && dir != "/" && dir != "" {
 		base += "-" + cutTo(dir, 64)
 	}
 	taken := map[string]bool{}
 	for _, a := range o.agents {
-		taken[a.row.Name] = true
+		if a != self && (a.row.Alive || now.Sub(a.row.ExitedAt) < nameKept) {
+			taken[a.row.Name] = true
+		}
+	}
+	if self.row.Name != "" && !taken[self.row.Name] {
+		return self.row.Name
 	}
 	name := base
 	for i := 2; taken[name]; i++ {

@@ -21,9 +21,9 @@ func (o *Observer) appear(row store.Agent, w *bind.Owner, m bind.Match, now time
 	a := o.agents[row.ID]
 	if a == nil {
 		a = &agent{row: row}
-		a.row.Name = o.name(w)
 		o.agents[row.ID] = a
 	}
+	a.row.Name = o.name(w, a, now)
 	incarnation := incarnationID(row.ID, o.boot, w.Process.PID, w.Process.StartTicks)
 	if a.row.Incarnation != incarnation {
 		o.replace(a, now)
