@@ -121,11 +121,10 @@ var codexScenarios = []scenario{
 		plain("B"),
 		exited,
 	}},
-	{name: "steered", about: "a prompt typed while the model works belongs to the same turn", steps: []step{
+	{name: "steered", about: "a prompt typed while the model speaks cuts the text, and belongs to the same turn", steps: []step{
 		{codex("--no-daemon"), "available"},
-		{do(prompt("SCENARIO:absorb"), held), asked("A", "SCENARIO:absorb")},
-		{do(prompt("also that"), see("also that"), release), `message A "ABSORB: a tool first."
-			` + done("A", "OTHER: nothing was asked by name.")},
+		{do(prompt("SCENARIO:held"), held), asked("A", "SCENARIO:held")},
+		{prompt("also that"), done("A", "OTHER: nothing was asked by name.")},
 		exited,
 	}},
 	aborted("400", "provider_error"),
@@ -154,7 +153,7 @@ var codexScenarios = []scenario{
 		second("B"),
 		exited,
 	}},
-	{name: "new", about: "/new begins another session in the same process", steps: []step{
+	{name: "new", about: "/new begins another session in the same process", known: "sometimes: what is written until the program's log names the newest of two open rollouts is not told", steps: []step{
 		{codex("--no-daemon"), "available"},
 		plain("A"),
 		{do(write("/new"), key("Enter"), gone("PLAIN: one answer."), see("? for shortcuts")), ""},
