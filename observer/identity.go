@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"steno/observer/bind"
+	"steno/providers"
 	"steno/store"
 )
 
@@ -42,10 +43,25 @@ func (o *Observer) identify(w *bind.Owner, m bind.Match, now time.Time) (row sto
 		}
 	}
 	// An age below zero is a clock that was set back: no reason to wait.
-	if age := now.Sub(w.Process.Started); resumable && !m.Bound && age >= 0 && age < resumeGrace {
+	age := now.Sub(w.Process.Started)
+	if resumable && age >= 0 && age < resumeGrace && o.mayResume(w, m) {
 		return store.Agent{}, true
 	}
 	return store.Agent{ID: newUUID(), Harness: w.Provider, CreatedAt: now}, false
+}
+
+// mayResume says whether a process may still show which session it resumes: it
+// asks for one, and what it is bound to so far has no transcript yet.
+func (o *Observer) mayResume(w *bind.Owner, m bind.Match) bool {
+	for _, p := range o.opt.Providers {
+		if r, ok := p.(providers.Resumer); ok && p.ID() == w.Provider && !r.Resumes(w.Process) {
+			return false
+		}
+	}
+	if !m.Bound {
+		return true
+	}
+	return o.artifacts[m.Path] == nil && o.bySession[sessionKey{w.Provider, m.Session}] == nil
 }
 
 // newer is the agent that lived last; a may be nil.

@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -42,5 +43,54 @@ func TestName(t *testing.T) {
 				t.Errorf("name = %s, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+// continuing is a fake program whose command line can ask for an earlier
+// session.
+type continuing struct{ fake }
+
+func (continuing) Resumes(p providers.Process) bool { return slices.Contains(p.Args, "--continue") }
+
+// D14: a program that continues an earlier session may register under a new
+// one first. It is the agent of the session that it continues.
+func TestContinuedSessionIsTheSameAgent(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.Providers = []providers.Provider{continuing{}} })
+	r.run()
+	a := r.start("s1")
+	r.write("s1", records("t1")...)
+	want := all([]string{available}, turn("t1"))
+	r.want(want...)
+	a.stop()
+	want = append(want, exited)
+	r.want(want...)
+	first := r.events()[0].AgentID
+
+	r.args = []string{"--continue"}
+	b := r.start("fresh")
+	r.until("the process is looked at", func() bool {
+		bound := false
+		err := r.obs.ask(t.Context(), func() {
+			for _, m := range r.obs.last.matches {
+				bound = bound || m.Session == "fresh"
+			}
+		})
+		return err == nil && bound
+	})
+	b.register(fakeRegistry{Session: "s1"})
+	r.write("s1", records("t2")...)
+	want = all(want, []string{available}, turn("t2"))
+	r.want(want...)
+	if e := r.events()[len(want)-1]; e.AgentID != first {
+		t.Errorf("agent %s, want %s again", e.AgentID, first)
+	}
+
+	// One that asks for nothing is not kept waiting.
+	r.args = nil
+	began := time.Now()
+	r.start("s2")
+	r.want(append(want, available)...)
+	if took := time.Since(began); took > resumeGrace/2 {
+		t.Errorf("a new agent was seen after %v", took)
 	}
 }

@@ -54,6 +54,7 @@ func TestMain(m *testing.M) {
 type rig struct {
 	t     testing.TB
 	home  string
+	args  []string // of the agents that are started
 	store *store.Store
 	opt   Options
 	obs   *Observer
@@ -157,7 +158,7 @@ func (r *rig) start(session string) *agentProcess { return r.startIn(r.home, ses
 func (r *rig) startIn(home, session string) *agentProcess {
 	r.t.Helper()
 	exe := r.program(agentName)
-	cmd := exec.Command(exe)
+	cmd := exec.Command(exe, r.args...)
 	cmd.Env = []string{"HOME=" + home, raceExit}
 	cmd.Dir = r.home
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no terminal: headless

@@ -96,3 +96,11 @@ type Binder interface {
 	// returns an error when it could not look: that is "unknown", not "none".
 	Evidence(ctx context.Context, p Process, known []Session) ([]Evidence, error)
 }
+
+// Resumer is a Binder that can tell from a command line that its process goes
+// on with an earlier session, also where it does not name which. Such a
+// process may register under a new session first and change to the old one
+// when it has loaded it (Claude Code 2.1.197 with --continue).
+type Resumer interface {
+	Resumes(Process) bool
+}

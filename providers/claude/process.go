@@ -123,3 +123,24 @@ func resumed(args []string) (session string, fork bool) {
 	}
 	return session, fork
 }
+
+// Resumes says whether the command line asks for an earlier session. A fork is
+// a session of its own.
+func (Provider) Resumes(p providers.Process) bool {
+	asked := false
+	for i, a := range p.Args {
+		if a == "--" {
+			break
+		}
+		name, _, _ := strings.Cut(a, "=")
+		switch name {
+		case "--fork-session":
+			return false
+		case "--continue", "-c", "--resume", "-r":
+			asked = asked || i > 0
+		}
+	}
+	return asked
+}
+
+var _ providers.Resumer = Provider{}

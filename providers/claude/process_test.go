@@ -73,3 +73,20 @@ func TestResumed(t *testing.T) {
 		}
 	}
 }
+
+func TestResumes(t *testing.T) {
+	for line, want := range map[string]bool{
+		"claude":            false,
+		"claude --continue": true,
+		"claude -c":         true,
+		"claude --resume":   true,
+		"claude -p --resume=" + someID + " hello": true,
+		"claude --continue --fork-session":        false,
+		"claude -- --continue":                    false,
+		"--resume":                                false,
+	} {
+		if got := (Provider{}).Resumes(providers.Process{Args: strings.Fields(line)}); got != want {
+			t.Errorf("Resumes(%s) = %v, want %v", line, got, want)
+		}
+	}
+}

@@ -546,3 +546,19 @@ func TestLogTrouble(t *testing.T) {
 		}
 	})
 }
+
+func TestResumes(t *testing.T) {
+	for line, want := range map[string]bool{
+		"codex":                          false,
+		"codex resume --last":            true,
+		"codex -m gpt resume":            true,
+		"codex exec resume --last again": true,
+		"codex exec resumed":             false,
+		"codex fork":                     false,
+		"codex -- resume":                false,
+	} {
+		if got := (Provider{}).Resumes(providers.Process{Args: strings.Fields(line)}); got != want {
+			t.Errorf("Resumes(%s) = %v, want %v", line, got, want)
+		}
+	}
+}

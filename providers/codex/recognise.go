@@ -144,3 +144,15 @@ func (c call) resumed() string {
 	}
 	return ""
 }
+
+// Resumes says whether the command line asks for an earlier thread: "resume"
+// is the command, or that of "exec".
+func (Provider) Resumes(p providers.Process) bool {
+	words := command(p.Args).words
+	if len(words) > 1 && (words[0] == "exec" || words[0] == "e") {
+		words = words[1:]
+	}
+	return len(words) > 0 && words[0] == "resume"
+}
+
+var _ providers.Resumer = Provider{}
