@@ -20,6 +20,9 @@
 // the programs' files, the screen of each pane, the pages, the daemon's log and
 // what the model was asked.
 //
+// A scenario that Steno does not hold yet is skipped with the reason and
+// counted; STENO_E2E_KNOWN=1 runs it. STENO_E2E_CACHE moves the cache.
+//
 // Without npm, unshare or tmux the suite says what is missing and skips; with
 // CI=true it fails.
 //

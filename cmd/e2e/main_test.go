@@ -16,12 +16,17 @@ import (
 	"testing"
 )
 
+// Variables that a person may set.
+const (
+	cacheVar = "STENO_E2E_CACHE" // where the programs are installed
+	knownVar = "STENO_E2E_KNOWN" // not empty: run what is known not to hold, too
+)
+
 // Variables by which the outer run tells the inner one where things are.
 const (
 	insideVar  = "STENO_E2E_INSIDE"
 	stenoVar   = "STENO_E2E_STENO"
 	modulesVar = "STENO_E2E_MODULES"
-	cacheVar   = "STENO_E2E_CACHE"
 )
 
 // root of the module, from this package's directory.
