@@ -78,6 +78,7 @@ func (fake) Describe(a providers.Artifact, first []byte) providers.Session {
 type fakeRegistry struct {
 	PID      int       `json:"pid"`
 	Session  string    `json:"session"`
+	Also     string    `json:"also,omitempty"` // another session, as well proved
 	Activity string    `json:"activity"`
 	Since    time.Time `json:"since,omitzero"`
 }
@@ -100,7 +101,16 @@ func (fake) Evidence(ctx context.Context, p providers.Process, known []providers
 			e.Path = s.Path
 		}
 	}
-	return []providers.Evidence{e}, nil
+	if r.Also == "" {
+		return []providers.Evidence{e}, nil
+	}
+	also := providers.Evidence{Rank: providers.Exact, Session: r.Also, Source: "reg/<pid>.json, also"}
+	for _, s := range known {
+		if s.ID == r.Also {
+			also.Path = s.Path
+		}
+	}
+	return []providers.Evidence{e, also}, nil
 }
 
 // fakeProjector holds a final until the next record or silence.

@@ -94,3 +94,27 @@ func TestContinuedSessionIsTheSameAgent(t *testing.T) {
 		t.Errorf("a new agent was seen after %v", took)
 	}
 }
+
+// One process with two sessions is bound to neither. When it is proved which is
+// its own, what it wrote there meanwhile is told: nobody else could have.
+func TestOneProcessTwoSessions(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	a := r.start("s1")
+	r.write("s1", records("t1")...)
+	want := all([]string{available}, turn("t1"))
+	r.want(want...)
+	a.register(fakeRegistry{Session: "s1", Also: "s2"})
+	r.write("s2", records("t2")...)
+	r.until("the new session is refused", func() bool {
+		refused := false
+		err := r.obs.ask(t.Context(), func() {
+			s := r.obs.artifacts[r.path("s2")]
+			refused = s != nil && s.refused.rank > 0 && s.refused.size > 100
+		})
+		return err == nil && refused
+	})
+	r.want(want...)
+	a.register(fakeRegistry{Session: "s2"})
+	r.want(append(want, turn("t2")...)...)
+}

@@ -172,11 +172,13 @@ func (p *prober) decide(ctx context.Context, pv providers.Provider, b providers.
 	}
 }
 
-// refusal is a binding that was refused: how long the artifact was, and the
-// strongest evidence that could not decide.
+// refusal is a binding that was refused: how long the artifact was, the
+// strongest evidence that could not decide, and which process it spoke for.
 type refusal struct {
-	size int64
-	rank providers.Rank
+	size    int64
+	rank    providers.Rank
+	by      process
+	several bool // it spoke for more than one process
 }
 
 // measure notes how long the artifacts of a refused binding are: what was
@@ -194,8 +196,9 @@ func (p *prober) measure(m bind.Match, known []providers.Session, out *probed) {
 				if err != nil {
 					continue
 				}
-				r = refusal{info.Size, row.Evidence.Rank}
+				r = refusal{size: info.Size, rank: row.Evidence.Rank, by: process{m.PID, m.StartTicks}}
 			}
+			r.several = r.several || r.by != process{m.PID, m.StartTicks}
 			r.rank = min(r.rank, row.Evidence.Rank)
 			out.refused[s.Path] = r
 		}

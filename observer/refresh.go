@@ -102,7 +102,11 @@ func (o *Observer) attachment(a *artifact) *attachment {
 		// What was told as another agent's is not told again.
 		t.base, t.others = max(t.base, src.Offset), true
 	}
-	if r := a.refused; r.rank > 0 && a.agent.match.Rank >= r.rank {
+	// A process that could not tell which of two sessions is its own, and that
+	// nobody else claimed, wrote what stands there.
+	r := a.refused
+	rivals := r.several || r.by != a.agent.process()
+	if r.rank > 0 && rivals && a.agent.match.Rank >= r.rank {
 		t.base, t.refused = max(t.base, r.size), true
 	}
 	return t

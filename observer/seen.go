@@ -71,6 +71,8 @@ func (o *Observer) onProbe(p probed) {
 	}
 	for path, r := range p.refused {
 		if a := o.artifacts[path]; a != nil && (a.agent == nil || !a.agent.match.Bound) {
+			was := a.refused
+			r.several = r.several || was.rank > 0 && (was.several || was.by != r.by)
 			a.refused = r
 		}
 	}
