@@ -339,7 +339,7 @@ var claudeScenarios = []scenario{
 		second("C"),
 		exited,
 	}},
-	{name: "oversized-text", about: "an answer of over 4 MiB, whose screen takes the program some seconds", known: "the program says that it is idle over 5 s before it writes such an answer, so the turn is first told as no_reply", steps: []step{
+	{name: "oversized-text", about: "an answer of over 4 MiB, whose screen takes the program some seconds", known: "sometimes, on a busy machine: the program says that it is idle over 5 s before it writes such an answer, so the turn is first told as no_reply", steps: []step{
 		{claude(), "available"},
 		plain("A"),
 		{prompt("SCENARIO:lines"), asked("B", "SCENARIO:lines") + "failure -"},
@@ -414,7 +414,7 @@ var claudeScenarios = []scenario{
 		plain("A"),
 		{hangUp, "unavailable process_exited"},
 	}},
-	{name: "tmux-killed-continued", about: "the tmux server is killed, and the session continued in another one: the same agent", known: "Steno takes it for another agent", steps: []step{
+	{name: "tmux-killed-continued", about: "the tmux server is killed, and the session continued in another one: the same agent", steps: []step{
 		{claude(), "available"},
 		plain("A"),
 		{hangUp, "unavailable process_exited"},
