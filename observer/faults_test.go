@@ -368,13 +368,21 @@ func TestIdleLooksAtTheFile(t *testing.T) {
 	}
 }
 
-// The first agent makes the looks at the processes more frequent at once.
-func TestFirstAgentIsLookedAtSoon(t *testing.T) {
-	o := idleObserver(t)
-	o.probeAt = time.Now().Add(scanWithout)
-	o.onProbe(probed{owners: []bind.Owner{{Provider: "fake", Process: providers.Process{PID: 1 << 23}}}})
-	if wait := time.Until(o.probeAt); wait > scanWithPanes {
-		t.Fatalf("looked at again in %v", wait)
+// An agent that leaves nothing on disk yet is seen by the next scan, also when
+// there was none before.
+func TestFirstAgentIsSeenByTheScan(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	r.until("the machine was looked at", func() bool {
+		looked := false
+		err := r.obs.ask(t.Context(), func() { looked = !r.obs.probedAt.IsZero() && !r.obs.probing })
+		return err == nil && looked
+	})
+	began := time.Now()
+	r.start("")
+	r.want(available)
+	if took := time.Since(began); took > 2*scanEvery {
+		t.Errorf("seen after %v", took)
 	}
 }
 

@@ -106,7 +106,7 @@ func (o *Observer) startDue(now time.Time) {
 	}
 	if !o.probing && o.firstSweepDone && !now.Before(o.probeAt) && len(o.out) < maxQueue {
 		o.probing = true
-		o.probeAt = now.Add(o.scanEvery())
+		o.probeAt = now.Add(scanEvery)
 		o.prober.in <- o.question()
 	}
 	for a := range o.live {
@@ -157,18 +157,6 @@ func (o *Observer) sweepEvery() time.Duration {
 		return o.opt.SweepDegraded
 	}
 	return o.opt.Sweep
-}
-
-func (o *Observer) scanEvery() time.Duration {
-	for _, l := range o.last.listings {
-		if len(l.Panes) > 0 {
-			return scanWithPanes
-		}
-	}
-	if len(o.byProcess) > 0 || len(o.last.owners) > 0 {
-		return scanWithPanes
-	}
-	return scanWithout
 }
 
 // addOwnRoots watches where the daemon's own environment and the configuration

@@ -26,10 +26,9 @@ const (
 	// idleAfter is how long a status "idle" and its artifact have to be
 	// unchanged before an unanswered turn counts as given up.
 	idleAfter = 5 * time.Second
-	// scanWithPanes and scanWithout are how often processes are looked at
-	// when nothing asks for it sooner.
-	scanWithPanes = 2 * time.Second
-	scanWithout   = 10 * time.Second
+	// scanEvery is how often processes are looked at when nothing asks for it
+	// sooner: a stat for each process of the system.
+	scanEvery = 2 * time.Second
 	// probeGap is the shortest time between two looks at the processes, and
 	// probeGapMax the longest that an unbound artifact that is written to all
 	// the time is put off.

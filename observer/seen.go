@@ -91,7 +91,6 @@ func (o *Observer) onProbe(p probed) {
 			o.saveRow(a, now)
 		}
 	}
-	o.probeBy(now.Add(o.scanEvery())) // the first agent makes looks more frequent
 }
 
 // logProbe reports trouble of the prober when it begins, and while it lasts once
