@@ -147,7 +147,7 @@ func (p *prober) decide(ctx context.Context, pv providers.Provider, b providers.
 		sessions := known
 		if b.NeedsOpen() {
 			var err error
-			if pr.Open, err = p.scanner.Open(pr.PID); err != nil {
+			if pr.Open, pr.Positions, err = p.scanner.Open(pr.PID); err != nil {
 				out.errs = append(out.errs, fmt.Errorf("open files of %s process %d: %w", pv.ID(), pr.PID, err))
 			}
 			var opened []providers.Artifact

@@ -9,15 +9,35 @@ const (
 	// Registry is written about running processes; a change asks for the
 	// binding of its provider to be looked at again. It is never tailed.
 	Registry
+	// Carrier belongs to a database that holds the records of many sessions;
+	// a change says that some session of Artifact.Of may have new rows, and
+	// asks for the binding to be looked at again. It is never opened by path.
+	Carrier
 )
 
-// Artifact is a file that an agent program writes: JSONL, one JSON object a
-// line, ended by 0x0A alone.
+// Framing says how an artifact is divided into records.
+type Framing uint8
+
+const (
+	// Lines is JSONL: one JSON object a line, ended by 0x0A alone. A position
+	// is a byte offset.
+	Lines Framing = iota
+	// Document is one JSON object that is rewritten as a whole: each version
+	// of it that was seen is one record, at most MaxDocument bytes.
+	Document
+	// Rows are the rows of one session in a database, read by the provider
+	// itself, which is a RowReader. A position counts rows.
+	Rows
+)
+
+// Artifact is what an agent program writes of one session, or about itself.
 type Artifact struct {
 	Provider string
-	Path     string // absolute
+	Path     string // absolute; of Rows: the database's path, "/", the session
 	Role     Role
+	Framing  Framing
 	Session  string // native session id if the path tells it, else ""
+	Of       string // Carrier: the database, as a path relative to the root
 }
 
 // Env is what a provider may know about the surroundings of its program.
@@ -52,4 +72,17 @@ type Provider interface {
 	// earlier one gave, or from nothing when state is empty. A state that
 	// cannot be read counts as empty.
 	Projector(a Artifact, state []byte) Projector
+}
+
+// About describes a provider's program for people: steno doctor prints it.
+type About struct {
+	Name     string   // as its makers write it
+	Programs []string // names of its executable
+	Version  string   // newest version whose artifacts the provider was tried with
+	Hints    []string // what a user may set so that the evidence gets better; fixed sentences
+}
+
+// Describer is a Provider that says what it is about.
+type Describer interface {
+	About() About
 }

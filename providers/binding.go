@@ -21,6 +21,7 @@ type Process struct {
 	Title                string            // title of its pane as the multiplexer reports it, "" when unknown
 	Pane                 string            // "%N" of its tmux pane, "" outside of tmux
 	Open                 []string          // targets of /proc/<pid>/fd that are regular files; filled on request only
+	Positions            map[string]int64  // by target: the largest file offset of its descriptors, in bytes; filled with Open
 }
 
 // Part is what a process is to a harness.

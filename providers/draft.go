@@ -33,6 +33,12 @@ const (
 	Aborted   Outcome = "aborted"
 )
 
+// How a turn_final was proved, where a program does not always record it.
+const (
+	CompletionRecorded = "recorded" // by a record or by what the program publishes
+	CompletionSettled  = "settled"  // by silence; it may be taken back, see the contract's D23
+)
+
 // Reason is the category of a failure. Contract, section 1.9.
 type Reason string
 
@@ -93,6 +99,7 @@ type Draft struct {
 	Reason  Reason    // failed turn_final, provider error; "" otherwise
 	Detail  string    // observer_failure, failed turn_final; "" is null
 
+	Completion  string    // turn_final: CompletionRecorded or CompletionSettled where the provider tells them apart, else ""
 	Recoverable bool      // observer_failure
 	Approval    *Approval // approval_requested
 	InputSHA256 string    // turn_started: lower-case hex of the trimmed input, "" when the input is not recorded

@@ -62,3 +62,33 @@ type Rewinder interface {
 type Idler interface {
 	Idle(at time.Time) []Draft
 }
+
+// Witness is what is seen of a session's process beside its records.
+type Witness struct {
+	At       time.Time // when it was looked at: after every record that was projected so far
+	Activity Activity  // what the program publishes about itself; NoActivity when that is nothing, or not known
+	Since    time.Time // Activity has been the same since
+	Child    time.Time // when the youngest child process of it began; zero when there is none
+}
+
+// Attendant is a Holder that what its process shows can decide, too. The
+// observer looks at the process while Look says so; it calls Settle only after
+// Quiet, as for every Holder, and at the end of the process.
+type Attendant interface {
+	Holder
+	// Look is how long after the last record, and then how often, the process
+	// is to be looked at: at least 100 ms, zero when no look can decide
+	// anything.
+	Look() time.Duration
+	// See takes one look, after the artifact has been silent for quiet.
+	See(w Witness, quiet time.Duration) []Draft
+}
+
+// Surveyor is a Projector that notices records which its provider has never
+// seen: the program has changed since.
+type Surveyor interface {
+	// Drift lists the types of such records since the last call, at most 16,
+	// each at most 64 bytes of letters, digits and "._-/:$". It never holds
+	// anything that could be content.
+	Drift() []string
+}

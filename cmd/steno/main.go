@@ -14,18 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"steno/ipc"
-	"steno/providers"
-	"steno/providers/claude"
-	"steno/providers/codex"
 )
 
 // version is set by the linker; a plain build takes what the module says.
 var version string
-
-// allProviders is the one list of the programs that Steno observes.
-func allProviders() []providers.Provider {
-	return []providers.Provider{claude.Provider{}, codex.Provider{}}
-}
 
 // Exit codes.
 const (

@@ -71,20 +71,22 @@ func gone(err error) error {
 }
 
 // Open lists the regular files that the process holds open, by path, sorted,
-// each once. Files that were deleted are left out. Of a process with more than
-// 4,096 descriptors only that many are looked at.
-func (s *Scanner) Open(pid int) ([]string, error) {
+// each once, and for each the largest file offset of its descriptors, in bytes.
+// Files that were deleted are left out. Of a process with more than 4,096
+// descriptors only that many are looked at.
+func (s *Scanner) Open(pid int) ([]string, map[string]int64, error) {
 	dir := s.proc + "/" + strconv.Itoa(pid) + "/fd"
 	f, err := os.Open(dir)
 	if err != nil {
-		return nil, fmt.Errorf("list open files: %w", gone(err))
+		return nil, nil, fmt.Errorf("list open files: %w", gone(err))
 	}
 	defer f.Close()
 	names, err := f.Readdirnames(maxOpen)
 	if err != nil && err != io.EOF {
-		return nil, fmt.Errorf("list open files: %w", gone(err))
+		return nil, nil, fmt.Errorf("list open files: %w", gone(err))
 	}
 	var paths []string
+	at := make(map[string]int64)
 	for _, name := range names {
 		target := link(dir + "/" + name)
 		if !strings.HasPrefix(target, "/") {
@@ -95,7 +97,28 @@ func (s *Scanner) Open(pid int) ([]string, error) {
 			continue
 		}
 		paths = append(paths, target)
+		if pos, ok := s.position(strconv.Itoa(pid), name); ok {
+			at[target] = max(at[target], pos)
+		}
 	}
 	slices.Sort(paths)
-	return slices.Compact(paths), nil
+	return slices.Compact(paths), at, nil
+}
+
+// position is the file offset of a descriptor.
+func (s *Scanner) position(pid, fd string) (int64, bool) {
+	b := make([]byte, 256) // pos is the first line
+	f, err := os.Open(s.proc + "/" + pid + "/fdinfo/" + fd)
+	if err != nil {
+		return 0, false
+	}
+	defer f.Close()
+	n, _ := f.Read(b)
+	line, _, _ := strings.Cut(string(b[:n]), "\n")
+	text, ok := strings.CutPrefix(line, "pos:")
+	if !ok {
+		return 0, false
+	}
+	pos, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	return pos, err == nil && pos >= 0
 }

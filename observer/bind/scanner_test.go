@@ -305,7 +305,7 @@ func TestScanFails(t *testing.T) {
 	if _, err := f.scanner().ReadProcess(21); !errors.Is(err, ErrGone) {
 		t.Errorf("ReadProcess of nobody: %v", err)
 	}
-	if _, err := f.scanner().Open(21); !errors.Is(err, ErrGone) {
+	if _, _, err := f.scanner().Open(21); !errors.Is(err, ErrGone) {
 		t.Errorf("Open of nobody: %v", err)
 	}
 }
@@ -409,12 +409,19 @@ func TestOpen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path, deleted := filepath.Join(dir, "b (deleted)"), filepath.Join(dir, "gone")
+	written := 0
 	for _, name := range []string{path, path, deleted, filepath.Join(dir, "a")} {
 		f, err := os.Create(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer f.Close()
+		if name == path {
+			written += 3 // the second descriptor stands further on
+			if _, err := f.WriteString(strings.Repeat("x", written)); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	if err := os.Remove(deleted); err != nil {
 		t.Fatal(err)
@@ -424,10 +431,13 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	got, err := NewScanner(Options{}).Open(os.Getpid())
+	got, at, err := NewScanner(Options{}).Open(os.Getpid())
 	got = slices.DeleteFunc(got, func(p string) bool { return !strings.HasPrefix(p, dir) })
 	if want := []string{filepath.Join(dir, "a"), path}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("Open = %q, %v, want %q", got, err, want)
+	}
+	if at[path] != 6 || at[filepath.Join(dir, "a")] != 0 {
+		t.Errorf("positions = %v, want 6 for %s and 0 for the other", at, path)
 	}
 }
 
