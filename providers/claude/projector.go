@@ -19,16 +19,17 @@ const (
 const (
 	finalQuiet  = 150 * time.Millisecond // a final answer may get another block
 	parentQuiet = 300 * time.Millisecond // a parent may be in the next write
-	textQuiet   = 2 * time.Second        // turn_duration follows a message without end within 0.1 s
+	textQuiet   = 2 * time.Second        // turn_duration follows a message without end within 0.1 s, a marker its text
 )
 
 // projector follows one transcript. All of its memory but what is held
-// (waiting, and the texts of last) is in state.
+// (waiting, cut, and the texts of last) is in state.
 type projector struct {
 	state
 	waiting     []record // parents unseen, in file order
 	waitingText int
 	texts       []string // of last, while they may become a final
+	cut         *record  // partial text of which the next record decides
 	out         []providers.Draft
 	back        []record // of Rewind, newest first
 	rewound     backwards
@@ -135,8 +136,9 @@ func (p *projector) drop(i int) record {
 	return rec
 }
 
-// Held says whether a record waits for its parent or a text for its end.
-func (p *projector) Held() bool { return len(p.waiting) > 0 || len(p.texts) > 0 }
+// Held says whether a record waits for its parent, a text for its end, or a
+// partial text for its marker.
+func (p *projector) Held() bool { return len(p.waiting) > 0 || len(p.texts) > 0 || p.cut != nil }
 
 // Quiet is the longest of the silences that something waits for.
 func (p *projector) Quiet() time.Duration {
@@ -147,13 +149,17 @@ func (p *projector) Quiet() time.Duration {
 			d = finalQuiet
 		}
 	}
+	if p.cut != nil {
+		d = textQuiet
+	}
 	if len(p.waiting) > 0 {
 		d = max(d, parentQuiet)
 	}
 	return d
 }
 
-// Settle takes what waits in file order and gives a final that is complete.
+// Settle takes what waits in file order, gives a final that is complete and
+// drops a partial text.
 func (p *projector) Settle() []providers.Draft {
 	p.out = nil
 	p.settle()
@@ -163,7 +169,7 @@ func (p *projector) Settle() []providers.Draft {
 func (p *projector) settle() {
 	p.takeWaiting()
 	p.decide()
-	p.texts = nil
+	p.texts, p.cut = nil, nil
 }
 
 // Idle closes the newest started turn when the program says that it is idle

@@ -186,6 +186,7 @@ func TestQuiet(t *testing.T) {
 		{"thinking", head + `"end_turn","content":[{"type":"thinking","thinking":"x"}]}}`, 0},
 		{"tool", head + `"tool_use","content":[{"type":"text","text":"x"}]}}`, 0},
 		{"white space", head + `"end_turn","content":[{"type":"text","text":" \n"}]}}`, 0},
+		{"partial", `{"parentUuid":null,"type":"assistant","uuid":"a","message":{"id":"m","model":"<synthetic>","content":[{"type":"text","text":"x"}]}}`, textQuiet},
 		{"no parent", `{"parentUuid":"z","type":"attachment","uuid":"a"}`, parentQuiet},
 	}
 	for _, tt := range tests {
@@ -333,7 +334,7 @@ func TestStateBound(t *testing.T) {
 
 // FuzzProject feeds any bytes as records, with silences and restarts.
 func FuzzProject(f *testing.F) {
-	for _, name := range []string{"hand/gap-same-prompt-id", "hand/commands", "hand/no-stop-reason", "hand/notifications-together", "hand/supersede-late-final"} {
+	for _, name := range []string{"hand/gap-same-prompt-id", "hand/commands", "hand/no-stop-reason", "hand/notifications-together", "hand/supersede-late-final", "hand/partial-text", "hand/partial-text-not-proved"} {
 		data, err := os.ReadFile(corpus + "/" + name + ".jsonl")
 		if err != nil {
 			f.Fatal(err)

@@ -24,6 +24,7 @@ const (
 	feedback                  // a Stop hook makes the turn go on
 	assistant                 // one block of an API message
 	failure                   // an API error
+	partial                   // text of the program itself: only with a marker behind it an answer that was cut off
 	duration                  // system/turn_duration: the turn has ended
 )
 
@@ -290,10 +291,13 @@ func unwrap(text string) string {
 func (rec *record) readAssistant(w *raw) {
 	rec.class = assistant
 	var content []byte
+	model := ""
 	fields(w.message, func(key, value []byte) bool {
 		switch string(key) {
 		case "id":
 			rec.message = id(value)
+		case "model":
+			model = str(value)
 		case "stop_reason":
 			rec.stop = id(value)
 		case "content":
@@ -312,6 +316,9 @@ func (rec *record) readAssistant(w *raw) {
 		status, _ := strconv.Atoi(string(w.status))
 		rec.reason = reason(id(w.errorClass), rec.stop, status, firstText(content))
 		return
+	}
+	if model == "<synthetic>" {
+		rec.class = partial
 	}
 	if len(content) > 0 && content[0] == '"' {
 		rec.addText(str(content))

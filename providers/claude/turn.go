@@ -17,6 +17,12 @@ const maxTexts = 8 << 20
 // take reads a record whose place in the order is decided.
 func (p *projector) take(rec record) {
 	t := p.turnOf(rec)
+	if cut := p.cut; cut != nil {
+		p.cut = nil
+		if rec.class == marker && rec.parent == cut.uuid {
+			p.answer(t, *cut)
+		}
+	}
 	switch rec.class {
 	case prompt, notification:
 		if rec.class == notification && p.joins(rec) {
@@ -42,6 +48,9 @@ func (p *projector) take(rec record) {
 		p.failed(t, rec)
 	case assistant:
 		p.answer(t, rec)
+	case partial:
+		p.decide() // of another message
+		p.cut = &rec
 	case duration:
 		p.ended(t, rec)
 	}
