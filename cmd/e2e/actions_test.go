@@ -26,6 +26,8 @@ type agent struct {
 	name string
 	pane string // tmux pane id
 
+	program *program // that was started last
+
 	bare *exec.Cmd      // a terminal without a multiplexer
 	keys io.WriteCloser // its keyboard
 	log  string         // what it was sent
@@ -177,16 +179,6 @@ func wiped(a *agent) {
 	a.w.eventually("the screen is empty", func() bool { return squeeze(a.screen()) == "$" })
 }
 
-// claude starts Claude Code and waits for its prompt.
-func claude(args ...string) action {
-	return do(wiped, shell(strings.Join(append([]string{"claude"}, args...), " ")), see("Claude Code v"), see("❯"))
-}
-
-// codex starts Codex and waits for its prompt.
-func codex(args ...string) action {
-	return do(wiped, shell(strings.Join(append([]string{"codex"}, args...), " ")), see("? for shortcuts"))
-}
-
 // held waits until the model stands still.
 func held(a *agent) {
 	a.w.t.Helper()
@@ -206,7 +198,7 @@ func release(a *agent) {
 // quit leaves the program as a person does.
 func quit(a *agent) {
 	a.w.t.Helper()
-	do(write("/exit"), key("Enter"), ended)(a)
+	do(write(a.program.leave), key("Enter"), ended)(a)
 }
 
 // ended waits until the pane has only its shell.
@@ -294,7 +286,7 @@ func recorded(text string) action {
 		a.w.t.Helper()
 		a.w.eventually("the program records "+text, func() bool {
 			found := false
-			err := filepath.WalkDir(filepath.Join(a.w.dir, "home"), func(path string, _ fs.DirEntry, err error) error {
+			err := filepath.WalkDir(a.w.home(), func(path string, _ fs.DirEntry, err error) error {
 				if err == nil && filepath.Ext(path) == ".jsonl" {
 					data, err := os.ReadFile(path)
 					found = found || err == nil && strings.Contains(string(data), text)
@@ -347,7 +339,10 @@ func bare(name string, args ...string) action {
 		a.w.must(err)
 		a.w.must(cmd.Start())
 		a.bare, a.keys, a.log = cmd, in, log
-		shown(map[string]string{"claude": "forshortcuts", "codex": "forshortcuts"}[name])(a)
+		a.program = programNamed(name)
+		for _, text := range a.program.ready {
+			shown(text)(a)
+		}
 	}
 }
 

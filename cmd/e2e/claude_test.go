@@ -403,7 +403,7 @@ var claudeScenarios = []scenario{
 		second("B"),
 		exited,
 	}},
-	{name: "nested", about: "another program that a tool starts is not the pane's agent", steps: []step{
+	{name: "nested", about: "another program that a tool starts is not the pane's agent", also: []string{"codex"}, steps: []step{
 		{claude(), "available"},
 		{prompt("SCENARIO:nested"), asked("A", "SCENARIO:nested") + `message A "NESTED: I ask another."
 			` + done("A", "NESTED: it answered.")},

@@ -38,6 +38,10 @@ var updateDoc = flag.Bool("update", false, "write testdata/e2e/SCENARIOS.md")
 // runs this binary again, in namespaces of its own.
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if err := bePatient(); err != nil {
+		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
+		os.Exit(2)
+	}
 	if os.Getenv(insideVar) != "" {
 		os.Exit(m.Run())
 	}

@@ -16,8 +16,11 @@ type scenario struct {
 	name  string
 	about string
 	dirs  []string // beside "work"
+	also  []string // programs that are there beside its own
 	steps []step
 	known string // why Steno does not hold it yet; it is skipped and counted
+
+	program string // whose it is, set by TestReal
 }
 
 // step is something done and the rows that have to follow, exactly.
@@ -45,7 +48,7 @@ func (s scenario) run(t *testing.T) {
 	// The thread that starts the child has to live as long: its death ends it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd := inside(os.Args[0], "-test.run="+strings.Join(parts, "/"), "-test.timeout=5m")
+	cmd := inside(os.Args[0], "-test.run="+strings.Join(parts, "/"), "-test.timeout="+lifetime.String())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -53,7 +56,7 @@ func (s scenario) run(t *testing.T) {
 
 // play does the steps and compares what comes.
 func (s scenario) play(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, append([]string{s.program}, s.also...)...)
 	w.settle(append([]string{"work"}, s.dirs...)...)
 	w.serve()
 	w.follow()
@@ -67,23 +70,15 @@ func (s scenario) play(t *testing.T) {
 	}
 }
 
-// programs are what the suite runs, with their packages.
-var programs = []struct {
-	name, title, module string
-	all                 []scenario
-}{
-	{"claude", "Claude Code", "@anthropic-ai/claude-code", claudeScenarios},
-	{"codex", "Codex CLI", "@openai/codex", codexScenarios},
-}
-
 // TestReal runs every scenario.
 func TestReal(t *testing.T) {
-	for _, p := range programs {
+	for _, p := range programs() {
 		t.Run(p.name, func(t *testing.T) {
 			if os.Getenv(insideVar) == "" {
 				t.Parallel()
 			}
-			for _, s := range p.all {
+			for _, s := range p.scenarios {
+				s.program = p.name
 				t.Run(s.name, s.run)
 			}
 		})
@@ -94,9 +89,9 @@ func TestReal(t *testing.T) {
 func TestRealTable(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# What runs against the published programs\n\nWritten by `make e2e REWRITE=1`; do not edit. `make e2e RUN=claude/plain` runs one row.\n")
-	for _, p := range programs {
+	for _, p := range programs() {
 		fmt.Fprintf(&b, "\n## %s %s\n\n| scenario | what happens | events |\n| --- | --- | --- |\n", p.title, pinned(t, p.module))
-		for _, s := range p.all {
+		for _, s := range p.scenarios {
 			about := s.about
 			if s.known != "" {
 				about += " (**not held yet**: " + s.known + ")"

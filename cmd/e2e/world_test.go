@@ -22,23 +22,21 @@ import (
 	"steno/ipc/wire"
 )
 
-// patience bounds every wait.
-const patience = 60 * time.Second
-
 // pulse is how often a condition is looked at.
 const pulse = 80 * time.Millisecond
 
 // world is one scenario's: a home, a tmux server, a model server, a daemon and
 // a reader of its events.
 type world struct {
-	t       *testing.T
-	dir     string
-	env     []string
-	model   *model.Server
-	daemon  *exec.Cmd
-	log     *os.File
-	agents  map[string]*agent // by name
-	prompts []string
+	t        *testing.T
+	dir      string
+	env      []string
+	programs []*program // that are there
+	model    *model.Server
+	daemon   *exec.Cmd
+	log      *os.File
+	agents   map[string]*agent // by name
+	prompts  []string
 
 	follower *exec.Cmd
 	pages    chan []byte
@@ -50,7 +48,8 @@ type world struct {
 	got      map[string][]string // rows by name
 }
 
-func newWorld(t *testing.T) *world {
+// newWorld makes the world in which the programs of these names are there.
+func newWorld(t *testing.T, names ...string) *world {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "e2e")
 	if err != nil {
@@ -61,19 +60,19 @@ func newWorld(t *testing.T) *world {
 		tellers: map[string]*teller{}, got: map[string][]string{},
 	}
 	t.Cleanup(w.close)
-	for _, d := range []string{"home/.claude", "home/.codex", "run", "tmp", "bin"} {
+	for _, d := range []string{"home", "run", "tmp", "bin"} {
 		w.must(os.MkdirAll(filepath.Join(dir, d), 0o700))
 	}
 	w.model, err = model.Start()
 	w.must(err)
-	w.programs()
-	home := filepath.Join(dir, "home")
+	w.link("steno", os.Getenv(stenoVar))
 	w.env = []string{
-		"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8", "TERM=xterm-256color",
+		"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "HOME=" + w.home(), "LANG=C.UTF-8", "TERM=xterm-256color",
 		"SHELL=/bin/bash", "PS1=$ ", "XDG_RUNTIME_DIR=" + filepath.Join(dir, "run"), "TMUX_TMPDIR=" + filepath.Join(dir, "run"),
-		"TMPDIR=" + filepath.Join(dir, "tmp"), "FAKE_KEY=dummy",
-		"ANTHROPIC_BASE_URL=" + w.model.URL(), "ANTHROPIC_AUTH_TOKEN=dummy", "DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1",
-		"DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_MAX_RETRIES=1",
+		"TMPDIR=" + filepath.Join(dir, "tmp"),
+	}
+	for _, name := range names {
+		w.add(name)
 	}
 	w.record, err = os.Create(filepath.Join(dir, "pages.jsonl"))
 	w.must(err)
@@ -89,80 +88,52 @@ func (w *world) must(err error) {
 	}
 }
 
-// programs makes the names that a person types.
-func (w *world) programs() {
-	modules := os.Getenv(modulesVar)
-	for name, path := range map[string]string{
-		"claude": filepath.Join(modules, "@anthropic-ai/claude-code-linux-x64/claude"),
-		"codex":  filepath.Join(modules, ".bin/codex"),
-		"steno":  os.Getenv(stenoVar),
-	} {
-		w.must(os.Symlink(path, filepath.Join(w.dir, "bin", name)))
+// add puts a program there.
+func (w *world) add(name string) {
+	w.t.Helper()
+	p := programNamed(name)
+	if p == nil {
+		w.t.Fatalf("there is no program %s", name)
+	}
+	w.programs = append(w.programs, p)
+	for name, path := range p.links {
+		w.link(name, inModules(os.Getenv(modulesVar), path))
+	}
+	if p.env != nil {
+		w.env = append(w.env, p.env(w)...)
 	}
 }
 
-func (w *world) write(path, text string) {
+// link makes a name that a person types.
+func (w *world) link(name, path string) {
 	w.t.Helper()
-	w.must(os.WriteFile(filepath.Join(w.dir, "home", path), []byte(text), 0o600))
+	w.must(os.Symlink(path, filepath.Join(w.dir, "bin", name)))
 }
 
-// settle writes what a person has who used both programs before, and trusts
-// the directories.
+// home is the HOME of the scenario.
+func (w *world) home() string { return filepath.Join(w.dir, "home") }
+
+// write writes a file below the home, with the directories above it.
+func (w *world) write(path, text string) {
+	w.t.Helper()
+	path = filepath.Join(w.home(), path)
+	w.must(os.MkdirAll(filepath.Dir(path), 0o700))
+	w.must(os.WriteFile(path, []byte(text), 0o600))
+}
+
+// settle makes the directories, and what a person has who used the programs
+// before and trusts them.
 func (w *world) settle(dirs ...string) {
 	w.t.Helper()
-	projects := map[string]any{}
-	var trust strings.Builder
+	var paths []string
 	for _, d := range dirs {
 		path := filepath.Join(w.dir, d)
 		w.must(os.MkdirAll(path, 0o700))
-		projects[path] = map[string]any{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true, "allowedTools": []any{}}
-		fmt.Fprintf(&trust, "[projects.%q]\ntrust_level = \"trusted\"\n", path)
+		paths = append(paths, path)
 	}
-	claude, err := json.Marshal(map[string]any{
-		"hasCompletedOnboarding": true, "lastOnboardingVersion": pinned(w.t, "@anthropic-ai/claude-code"), "theme": "dark",
-		"autoUpdates": false, "numStartups": 5, "projects": projects,
-	})
-	w.must(err)
-	w.write(".claude.json", string(claude))
-	w.write(".claude/settings.json", `{"permissions":{"allow":["Bash(echo:*)","Bash(sleep:*)","Bash(ls:*)","Bash(codex:*)"]}}`)
-	w.write(".codex/config.toml", fmt.Sprintf(`model = "gpt-5.5"
-model_provider = "scripted"
-check_for_update_on_startup = false
-[analytics]
-enabled = false
-[features]
-default_mode_request_user_input = true
-[model_providers.scripted]
-name = "scripted"
-base_url = "%s/v1"
-env_key = "FAKE_KEY"
-wire_api = "responses"
-request_max_retries = 1
-stream_max_retries = 1
-[tui]
-animations = false
-screen_reader_detection_done = true
-[tui.model_availability_nux]
-"gpt-6.1-sol" = 1
-[notice.model_migrations]
-"gpt-5.5" = "gpt-6-sol"
-%s`, w.model.URL(), trust.String()))
-}
-
-// pinned is the version of a package in testdata/e2e/package.json.
-func pinned(t *testing.T, name string) string {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(moduleRoot, "testdata/e2e/package.json"))
-	if err != nil {
-		t.Fatal(err)
+	for _, p := range w.programs {
+		p.settle(w, paths)
 	}
-	var p struct {
-		Dependencies map[string]string `json:"dependencies"`
-	}
-	if err := json.Unmarshal(data, &p); err != nil || p.Dependencies[name] == "" {
-		t.Fatalf("no version of %s: %v", name, err)
-	}
-	return p.Dependencies[name]
 }
 
 func (w *world) command(name string, args ...string) *exec.Cmd {
@@ -404,7 +375,11 @@ func (w *world) keep() {
 		out, _ := w.command("steno", "explain", id).CombinedOutput() // the daemon may be gone
 		_ = os.WriteFile(filepath.Join(w.dir, "explain-"+name+".txt"), out, 0o600)
 	}
-	_ = os.RemoveAll(filepath.Join(w.dir, "home/.codex/packages")) // a copy of the program
+	for _, p := range w.programs {
+		for _, path := range p.drop {
+			_ = os.RemoveAll(filepath.Join(w.home(), path)) // it is a copy of the program
+		}
+	}
 	w.t.Logf("kept in %s", w.dir)
 }
 

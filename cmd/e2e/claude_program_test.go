@@ -1,0 +1,43 @@
+//go:build e2e
+
+package e2e
+
+import "encoding/json"
+
+func init() {
+	register(program{
+		name:   "claude",
+		title:  "Claude Code",
+		module: "@anthropic-ai/claude-code",
+		links:  map[string]string{"claude": "@anthropic-ai/claude-code-linux-{arch}/claude"},
+		env: func(w *world) []string {
+			return []string{
+				"ANTHROPIC_BASE_URL=" + w.model.URL(), "ANTHROPIC_AUTH_TOKEN=dummy", "DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1",
+				"DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_MAX_RETRIES=1",
+			}
+		},
+		settle:    settleClaude,
+		ready:     []string{"Claude Code v", "❯"},
+		composer:  "❯",
+		leave:     "/exit",
+		scenarios: claudeScenarios,
+	})
+}
+
+// claude starts Claude Code and waits for its prompt.
+func claude(args ...string) action { return start("claude", args...) }
+
+func settleClaude(w *world, dirs []string) {
+	w.t.Helper()
+	projects := map[string]any{}
+	for _, path := range dirs {
+		projects[path] = map[string]any{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true, "allowedTools": []any{}}
+	}
+	state, err := json.Marshal(map[string]any{
+		"hasCompletedOnboarding": true, "lastOnboardingVersion": versionOf(w.t, "@anthropic-ai/claude-code"), "theme": "dark",
+		"autoUpdates": false, "numStartups": 5, "projects": projects,
+	})
+	w.must(err)
+	w.write(".claude.json", string(state))
+	w.write(".claude/settings.json", `{"permissions":{"allow":["Bash(echo:*)","Bash(sleep:*)","Bash(ls:*)","Bash(codex:*)"]}}`)
+}

@@ -1,0 +1,57 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+)
+
+func init() {
+	register(program{
+		name:      "codex",
+		title:     "Codex CLI",
+		module:    "@openai/codex",
+		links:     map[string]string{"codex": ".bin/codex"},
+		env:       func(*world) []string { return []string{"FAKE_KEY=dummy"} },
+		settle:    settleCodex,
+		ready:     []string{"? for shortcuts"},
+		composer:  "›",
+		leave:     "/exit",
+		drop:      []string{".codex/packages"},
+		scenarios: codexScenarios,
+	})
+}
+
+// codex starts Codex and waits for its prompt.
+func codex(args ...string) action { return start("codex", args...) }
+
+func settleCodex(w *world, dirs []string) {
+	w.t.Helper()
+	var trust strings.Builder
+	for _, path := range dirs {
+		fmt.Fprintf(&trust, "[projects.%q]\ntrust_level = \"trusted\"\n", path)
+	}
+	w.write(".codex/config.toml", fmt.Sprintf(`model = "gpt-5.5"
+model_provider = "scripted"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[features]
+default_mode_request_user_input = true
+[model_providers.scripted]
+name = "scripted"
+base_url = "%s/v1"
+env_key = "FAKE_KEY"
+wire_api = "responses"
+request_max_retries = 1
+stream_max_retries = 1
+[tui]
+animations = false
+screen_reader_detection_done = true
+[tui.model_availability_nux]
+"gpt-6.1-sol" = 1
+[notice.model_migrations]
+"gpt-5.5" = "gpt-6-sol"
+%s`, w.model.URL(), trust.String()))
+}
