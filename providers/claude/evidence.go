@@ -121,8 +121,10 @@ func registered(ctx context.Context, dir string, p providers.Process, known []pr
 		return e, false, fmt.Errorf("open configuration directory: %w", err)
 	}
 	defer root.Close()
-	rec, found, err := readEntry(ctx, func() ([]byte, error) {
-		return readSmall(root, sessions+"/"+strconv.Itoa(p.PID)+".json")
+	var written time.Time
+	rec, found, err := readEntry(ctx, func() (b []byte, err error) {
+		b, written, err = readSmall(root, sessions+"/"+strconv.Itoa(p.PID)+".json")
+		return b, err
 	})
 	if err != nil || !found {
 		return e, found, err
@@ -151,7 +153,11 @@ func registered(ctx context.Context, dir string, p providers.Process, known []pr
 	if e.Path == "" && e.Refused == "" {
 		e.Path = guess(root, dir, rec.CWD, rec.Session)
 	}
-	e.Since = stamp(rec.Since)
+	// While the program draws a long answer it writes nothing: 2.1.197 wrote an
+	// idle of 7 s ago, and 0.8 s later the answer. A status counts from then.
+	if e.Since = stamp(rec.Since); !e.Since.IsZero() && written.After(e.Since) {
+		e.Since = written.UTC()
+	}
 	switch rec.Status {
 	case "busy":
 		e.Activity = providers.Busy
@@ -193,19 +199,29 @@ func readEntry(ctx context.Context, read func() ([]byte, error)) (rec entry, fou
 	}
 }
 
-func readSmall(root *os.Root, name string) ([]byte, error) {
+// readSmall reads a small file and when it was last written. The time is taken
+// afterwards, so that no byte is newer than it.
+func readSmall(root *os.Root, name string) (b []byte, written time.Time, err error) {
 	// Not blocking, should somebody have put a pipe there.
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, err
+		return nil, written, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() || info.Size() > maxRegistry {
-		return nil, errors.New("not a small regular file")
+	info, err := f.Stat()
+	if err != nil {
+		return nil, written, err
 	}
-	return io.ReadAll(io.LimitReader(f, maxRegistry))
+	if !info.Mode().IsRegular() || info.Size() > maxRegistry {
+		return nil, written, errors.New("not a small regular file")
+	}
+	if b, err = io.ReadAll(io.LimitReader(f, maxRegistry)); err != nil {
+		return nil, written, err
+	}
+	if info, err = f.Stat(); err != nil {
+		return nil, written, err
+	}
+	return b, info.ModTime(), nil
 }
 
 func stamp(ms int64) time.Time {

@@ -47,7 +47,11 @@ func one(t *testing.T, p providers.Process, known []providers.Session) providers
 }
 
 func TestRegistryIsExact(t *testing.T) {
-	_, p := home(t, recorded)
+	dir, p := home(t, recorded)
+	since := time.UnixMilli(1796066005000).UTC()
+	if err := os.Chtimes(filepath.Join(dir, ".claude", "sessions", "9001.json"), time.Time{}, since); err != nil {
+		t.Fatal(err)
+	}
 	known := []providers.Session{
 		{ID: someID, Path: "/c/projects/-elsewhere/" + someID + ".jsonl"},
 		{ID: someID, Path: "/c/projects/-home-dev-proj-c3t-perm/" + someID + ".jsonl"},
@@ -55,7 +59,7 @@ func TestRegistryIsExact(t *testing.T) {
 	}
 	want := providers.Evidence{Rank: providers.Exact, Session: someID, Path: known[1].Path, Source: "sessions/<pid>.json",
 		At: time.UnixMilli(1796066005066).UTC(), Activity: providers.Waiting, Waiting: "permission prompt",
-		Since: time.UnixMilli(1796066005000).UTC()}
+		Since: since}
 	if got := one(t, p, known); got != want {
 		t.Errorf("Evidence = %+v\nwant %+v", got, want)
 	}
@@ -132,6 +136,32 @@ func TestActivity(t *testing.T) {
 		if got := one(t, p, nil); got.Activity != tt.want || got.Waiting != tt.words {
 			t.Errorf("status %q: Activity = %q, Waiting = %q, want %q, %q", tt.status, got.Activity, got.Waiting, tt.want, tt.words)
 		}
+	}
+}
+
+// A status counts from when it was written: the program stamps it and may
+// write it seconds later (2.1.197, an answer of 4 MiB: 7 s).
+func TestStatusCountsFromItsWriting(t *testing.T) {
+	stamped := time.UnixMilli(1796066005000).UTC()
+	tests := []struct {
+		name          string
+		record        string
+		written, want time.Time
+	}{
+		{"at once", recorded, stamped.Add(-time.Millisecond), stamped}, // the kernel's clock is coarse
+		{"late", recorded, stamped.Add(7 * time.Second), stamped.Add(7 * time.Second)},
+		{"not stamped", strings.Replace(recorded, "statusUpdatedAt", "x", 1), stamped, time.Time{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, p := home(t, tt.record)
+			if err := os.Chtimes(filepath.Join(dir, ".claude", "sessions", "9001.json"), time.Time{}, tt.written); err != nil {
+				t.Fatal(err)
+			}
+			if got := one(t, p, nil); !got.Since.Equal(tt.want) {
+				t.Errorf("Since = %v, want %v", got.Since, tt.want)
+			}
+		})
 	}
 }
 
