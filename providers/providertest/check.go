@@ -54,10 +54,12 @@ func CheckDraft(d providers.Draft) error {
 			return bad("detail is not the sentence of %s", d.Reason)
 		}
 	case providers.TurnFinal:
-		want.Text, want.Outcome, want.Reason, want.Detail = d.Text, d.Outcome, d.Reason, d.Detail
+		want.Text, want.Outcome, want.Reason, want.Detail, want.Completion = d.Text, d.Outcome, d.Reason, d.Detail, d.Completion
 		switch {
 		case d.Outcome != providers.Completed && d.Outcome != providers.Aborted:
 			return bad("outcome %q", d.Outcome)
+		case d.Completion != "" && d.Completion != providers.CompletionRecorded && d.Completion != providers.CompletionSettled:
+			return bad("completion %q", d.Completion)
 		case d.Outcome == providers.Aborted && d.Text != "":
 			return bad("an aborted final has a text")
 		case d.Outcome == providers.Completed && d.Reason != "":

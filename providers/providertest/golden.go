@@ -31,6 +31,7 @@ func Format(d providers.Draft) string {
 	}
 	put("state", string(d.State))
 	put("outcome", string(d.Outcome))
+	put("completion", d.Completion)
 	put("reason", string(d.Reason))
 	if d.Detail != "" && d.Detail != d.Reason.Detail() {
 		put("detail", strconv.Quote(d.Detail))
@@ -85,9 +86,13 @@ func text(s string) string {
 //	# why something is as it is
 //	! settle 7            the artifact was silent after record 7 (the first is 0)
 //	! idle 9 <RFC 3339>   the program said idle after record 9
+//	! look 9 busy 300ms   the process was looked at after record 9, which was that long ago:
+//	                      idle, busy, waiting or none; a time (RFC 3339) after it is when its
+//	                      youngest child process began
 //	4 turn_started ...    record 4 gave this draft, as Format writes it
 //	7s turn_final ...     the silence after record 7 gave this draft
 //	9i turn_final ...     so did the idle status
+//	9l turn_final ...     so did a look
 //
 // input="..." stands for the hash of that text. A last silence after the last
 // record is always there.
@@ -95,8 +100,8 @@ func Golden(t *testing.T, prov providers.Provider, c Case, file string) {
 	t.Helper()
 	want, script := readGolden(t, file)
 	var got []string
-	for _, s := range Play(prov.Projector(c.Artifact, nil), Split(c.Data), script) {
-		mark := map[string]string{FromSettle: "s", FromIdle: "i"}[s.What]
+	for _, s := range Play(prov.Projector(c.Artifact, nil), Records(c), script) {
+		mark := map[string]string{FromSettle: "s", FromIdle: "i", FromLook: "l"}[s.What]
 		for _, d := range s.Drafts {
 			got = append(got, fmt.Sprintf("%d%s %s", s.After, mark, Format(d)))
 		}
@@ -122,7 +127,7 @@ func readGolden(t *testing.T, file string) ([]string, Script) {
 		t.Fatalf("open golden: %v", err)
 	}
 	defer f.Close()
-	script := Script{Settle: map[int]bool{}, Idle: map[int]time.Time{}, End: true}
+	script := Script{Settle: map[int]bool{}, Idle: map[int]time.Time{}, Looks: map[int][]Look{}, End: true}
 	var want []string
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
@@ -147,6 +152,12 @@ func readGolden(t *testing.T, file string) ([]string, Script) {
 					t.Fatalf("%s: directive %q: %v", file, line, err)
 				}
 				script.Idle[n] = at
+			case fields[0] == "look" && len(fields) >= 4:
+				look, err := parseLook(fields[2:])
+				if err != nil {
+					t.Fatalf("%s: directive %q: %v", file, line, err)
+				}
+				script.Looks[n] = append(script.Looks[n], look)
 			default:
 				t.Fatalf("%s: directive %q", file, line)
 			}
@@ -158,6 +169,25 @@ func readGolden(t *testing.T, file string) ([]string, Script) {
 		t.Fatalf("read golden: %v", err)
 	}
 	return want, script
+}
+
+// parseLook reads the state, the silence and the child of a look.
+func parseLook(fields []string) (Look, error) {
+	states := map[string]providers.Activity{"none": providers.NoActivity, "idle": providers.Idle,
+		"busy": providers.Busy, "waiting": providers.Waiting}
+	state, ok := states[fields[0]]
+	if !ok {
+		return Look{}, fmt.Errorf("state %q", fields[0])
+	}
+	quiet, err := time.ParseDuration(fields[1])
+	if err != nil {
+		return Look{}, err
+	}
+	look := Look{Activity: state, Quiet: quiet}
+	if len(fields) > 2 {
+		look.Child, err = time.Parse(time.RFC3339, fields[2])
+	}
+	return look, err
 }
 
 func hashInput(t *testing.T, line string) string {

@@ -20,7 +20,7 @@ func Run(t *testing.T, prov providers.Provider, corpus []Case) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			h := &harness{t: t, make: func(state []byte) providers.Projector { return prov.Projector(c.Artifact, state) },
-				id: prov.ID(), recs: Split(c.Data)}
+				id: prov.ID(), recs: Records(c)}
 			t.Run("shape", h.shape)
 			t.Run("restart", h.restart)
 			t.Run("silence", h.silence)

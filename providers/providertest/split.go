@@ -56,6 +56,19 @@ func Load(t testing.TB, provider, dir string, artifact func(rel string) provider
 	return cases
 }
 
+// Records are the records of a case: its lines; of a Document each line is one
+// version of it.
+func Records(c Case) []providers.Record {
+	recs := Split(c.Data)
+	if c.Artifact.Framing != providers.Document {
+		return recs
+	}
+	for i := range recs {
+		recs[i].Start, recs[i].End, recs[i].Framing = int64(i), int64(i+1), providers.Document
+	}
+	return recs
+}
+
 // Split cuts a JSONL artifact into records as a tailer does: a record ends with
 // 0x0A, a last line without it is not there yet, blank lines are no records.
 func Split(data []byte) []providers.Record {
