@@ -19,6 +19,7 @@ type agent struct {
 	row   store.Agent // as last sent to the committer
 	owner bind.Owner
 	match bind.Match
+	title title
 	art   *artifact // bound transcript, nil while there is none
 	turn  providers.Turn
 	// draining counts the artifacts that are still read to their end for this
@@ -44,13 +45,15 @@ func (a *agent) identity() identity {
 }
 
 // state is what the catalog says: contract, section 3.10. A status that the
-// program publishes about itself outranks what its records leave open.
+// program publishes about itself, in a record or in its title, outranks what its
+// records leave open.
 func (a *agent) state() (status, turn string) {
 	t := a.turn.State
 	if t == "" {
 		t = providers.Unknown
 	}
-	switch a.match.Activity {
+	activity, _ := a.activity()
+	switch activity {
 	case providers.Busy:
 		t = providers.WaitingOnAgent
 	case providers.Idle:
@@ -63,7 +66,7 @@ func (a *agent) state() (status, turn string) {
 		status = "exited"
 	case a.errored:
 		status = "errored"
-	case a.match.Activity == providers.Waiting, t == providers.WaitingOnAgent:
+	case activity == providers.Waiting, t == providers.WaitingOnAgent:
 		status = "busy"
 	case t == providers.WaitingOnUser, a.seen:
 		status = "idle"

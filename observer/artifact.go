@@ -9,7 +9,8 @@ import (
 	"steno/providers"
 )
 
-// artifact is one file that a provider claims. The loop owns it; while busy,
+// artifact is what a provider claims: a file, or the rows of a session. The
+// loop owns it; while busy,
 // its reader belongs to a worker.
 type artifact struct {
 	providers.Artifact
@@ -41,6 +42,12 @@ type artifact struct {
 	changed time.Time     // when new records came last
 	backoff time.Duration // after an I/O error
 	errText string        // last I/O error, so that it is logged once
+	// look is how often the process is to be looked at while the projector
+	// waits for that; zero when it does not. looked is when it was last, and
+	// witness what was seen.
+	look    time.Duration
+	looked  time.Time
+	witness providers.Witness
 	// refreshes counts the jobs so far: the work-count tests read it.
 	refreshes int
 	asked     time.Duration // how long probes for this unbound artifact are put off
@@ -130,7 +137,11 @@ func (c *claimer) claim(path string) (providers.Artifact, providers.Provider, bo
 			continue
 		}
 		if a, ok := r.provider.Claim(r.Root, filepath.ToSlash(rel)); ok {
-			a.Path, a.Provider = filepath.Join(c.spelling(r), rel), r.provider.ID()
+			dir := c.spelling(r)
+			a.Path, a.Provider = filepath.Join(dir, rel), r.provider.ID()
+			if a.Of != "" {
+				a.Of = filepath.Join(dir, a.Of)
+			}
 			return a, r.provider, true
 		}
 	}

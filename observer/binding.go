@@ -2,6 +2,8 @@ package observer
 
 import (
 	"time"
+
+	"steno/providers"
 )
 
 // find is the artifact of the session that an agent is bound to; nil while it
@@ -34,7 +36,9 @@ func (o *Observer) touchUnseen(path string) *artifact {
 	}
 	a := &artifact{Artifact: claimed, provider: p, base: -1, modified: time.Now()}
 	o.artifacts[path] = a
-	o.unswept[path] = a.modified
+	if a.Framing != providers.Rows {
+		o.unswept[path] = a.modified // no sweep ever sees rows
+	}
 	if a.Session != "" && o.bySession[sessionKey{a.Provider, a.Session}] == nil {
 		o.bySession[sessionKey{a.Provider, a.Session}] = a
 	}

@@ -109,6 +109,7 @@ func (o *Observer) startDue(now time.Time) {
 		o.probeAt = now.Add(scanEvery)
 		o.prober.in <- o.question()
 	}
+	o.lookDue(now)
 	for a := range o.live {
 		if a.busy {
 			continue
@@ -147,6 +148,9 @@ func (o *Observer) nextDue() time.Time {
 			sooner(a.due)
 			sooner(a.settle)
 			sooner(o.idleAt(a))
+		}
+		if !o.probing && !o.probeTitles {
+			sooner(o.lookAt(a))
 		}
 	}
 	return next
@@ -204,8 +208,7 @@ func (o *Observer) touch(path string, now time.Time) *artifact {
 		path = claimed.Path
 		a = o.artifacts[path]
 		if a != nil {
-			a.modified = now
-			o.stir(a, now)
+			o.changed(a, now)
 			return a
 		}
 		if claimed.Role == providers.Registry {
@@ -223,9 +226,17 @@ func (o *Observer) touch(path string, now time.Time) *artifact {
 			o.bySession[sessionKey{a.Provider, a.Session}] = a
 		}
 	}
+	o.changed(a, now)
+	return a
+}
+
+// changed is told that an artifact may have changed.
+func (o *Observer) changed(a *artifact, now time.Time) {
 	a.modified = now
 	o.stir(a, now)
-	return a
+	if a.Role == providers.Carrier {
+		o.wake(a, now)
+	}
 }
 
 // stir refreshes a bound artifact, and asks for the binding of an unbound one.

@@ -43,14 +43,15 @@ type Observer struct {
 	live      map[*artifact]bool   // bound or closing
 	agents    map[string]*agent    // by agent id
 	byProcess map[process]*agent
-	dead      map[process]time.Time   // ended since the newest look began, and when
-	sources   map[string]store.Source // durable restart points
-	slots     map[string]uint32       // multiplexer server -> upper half of its pane ids
-	queue     []*job                  // waiting for a worker, oldest first
-	out       []commit                // waiting for the committer, oldest first
-	sent      int                     // commits so far: the work-count tests read it
-	failures  map[string]uint64       // observer failures by provider
-	last      probed                  // newest answer of the prober
+	dead      map[process]time.Time      // ended since the newest look began, and when
+	sources   map[string]store.Source    // durable restart points
+	slots     map[string]uint32          // multiplexer server -> upper half of its pane ids
+	queue     []*job                     // waiting for a worker, oldest first
+	out       []commit                   // waiting for the committer, oldest first
+	sent      int                        // commits so far: the work-count tests read it
+	failures  map[string]uint64          // observer failures by provider
+	drift     map[string]map[string]bool // unknown record types by provider
+	last      probed                     // newest answer of the prober
 	watchMode string
 	degraded  bool // some directories are not watched, and the log says so
 
@@ -58,6 +59,7 @@ type Observer struct {
 	probing, probeAgain  bool
 	recheckUntil         time.Time
 	probeForced          bool // something happened that may change who owns what
+	probeTitles          bool // something waits for the titles as they are now
 	firstSweepDone       bool
 	sweepAt, probeAt     time.Time
 	sweepBegan           time.Time
@@ -103,6 +105,7 @@ func New(opt Options) (*Observer, error) {
 		unswept: map[string]time.Time{},
 		agents:  map[string]*agent{}, byProcess: map[process]*agent{}, dead: map[process]time.Time{},
 		sources: map[string]store.Source{}, slots: map[string]uint32{}, failures: map[string]uint64{},
+		drift: map[string]map[string]bool{},
 	}
 	o.prober = &prober{
 		in: make(chan probe, 1), out: make(chan probed, 1),

@@ -45,10 +45,10 @@ func (p *prober) list(ctx context.Context) {
 	p.retry = min(max(2*p.retry, muxSoon), muxFresh)
 }
 
-// refreshPanes lists panes again when a harness came or went, when a process
-// without a session might be told by its title, or after a while. It says
+// refreshPanes lists panes again when a harness came or went, when titles are
+// asked for or might tell of a session, or after a while. It says
 // whether the harnesses are not those of the last time.
-func (p *prober) refreshPanes(ctx context.Context, procs bind.Processes, unbound bool) bool {
+func (p *prober) refreshPanes(ctx context.Context, procs bind.Processes, q probe) bool {
 	now := map[harness]bool{}
 	changed := false
 	for _, pr := range procs.Candidates() {
@@ -59,7 +59,7 @@ func (p *prober) refreshPanes(ctx context.Context, procs bind.Processes, unbound
 	changed = changed || len(now) != len(p.harnesses)
 	p.harnesses = now
 	age := time.Since(p.listed)
-	if p.listed.IsZero() || changed || age > muxFresh || (unbound && age > muxSoon) || (p.retry > 0 && age > p.retry) {
+	if p.listed.IsZero() || changed || q.titles || age > muxFresh || (q.unbound && age > muxSoon) || (p.retry > 0 && age > p.retry) {
 		p.list(ctx)
 	}
 	return changed

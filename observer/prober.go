@@ -18,6 +18,7 @@ type probe struct {
 	remembered map[claimant]providers.Evidence
 	unbound    bool // a process without a session: titles may help
 	forced     bool // something happened: look at the evidence again
+	titles     bool // the titles of the panes are needed as they are now
 }
 
 // probed is the answer.
@@ -29,6 +30,8 @@ type probed struct {
 	matches  map[process]bind.Match
 	listings []mux.Listing
 	muxErr   error
+	listed   time.Time                   // when the panes were listed
+	titled   bool                        // that was for this look
 	roots    map[string][]providers.Root // by provider, from the processes' own environments
 	refused  map[string]refusal          // artifacts whose binding was refused
 	errs     []error                     // what could not be looked at
@@ -90,8 +93,8 @@ func (p *prober) probe(ctx context.Context, q probe) probed {
 		return out
 	}
 	out.procs = procs
-	changed := p.refreshPanes(ctx, procs, q.unbound)
-	out.listings, out.muxErr = p.listings, p.muxErr
+	changed := p.refreshPanes(ctx, procs, q)
+	out.listings, out.muxErr, out.listed, out.titled = p.listings, p.muxErr, p.listed, q.titles
 	out.owners, out.excluded = bind.Owners(procs, panes(p.listings), recognisers(p.providers))
 	if !changed && !q.forced && !q.unbound && p.matches != nil {
 		// Nothing happened that could change the evidence: a look at the
@@ -167,7 +170,7 @@ func (p *prober) decide(ctx context.Context, pv providers.Provider, b providers.
 	for _, m := range bind.Decide(cands) {
 		out.matches[process{m.PID, m.StartTicks}] = m
 		if !m.Bound {
-			p.measure(m, known, out)
+			p.measure(pv, m, known, out)
 		}
 	}
 }
@@ -184,25 +187,46 @@ type refusal struct {
 // measure notes how long the artifacts of a refused binding are: what was
 // written while nobody could be named is nobody's, unless stronger evidence
 // proves the owner later.
-func (p *prober) measure(m bind.Match, known []providers.Session, out *probed) {
+func (p *prober) measure(pv providers.Provider, m bind.Match, known []providers.Session, out *probed) {
 	for _, row := range m.Rows {
-		for _, s := range known {
-			if s.ID != row.Evidence.Session || s.Path == "" || row.Evidence.Refused != "" {
-				continue
-			}
-			r, ok := out.refused[s.Path]
+		if row.Evidence.Refused != "" {
+			continue
+		}
+		for _, a := range p.named(pv, row.Evidence, known, out.roots[pv.ID()]) {
+			r, ok := out.refused[a.Path]
 			if !ok {
-				info, err := tail.Stat(s.Path)
+				size, err := length(a, pv)
 				if err != nil {
 					continue
 				}
-				r = refusal{size: info.Size, rank: row.Evidence.Rank, by: process{m.PID, m.StartTicks}}
+				r = refusal{size: size, rank: row.Evidence.Rank, by: process{m.PID, m.StartTicks}}
 			}
 			r.several = r.several || r.by != process{m.PID, m.StartTicks}
 			r.rank = min(r.rank, row.Evidence.Rank)
-			out.refused[s.Path] = r
+			out.refused[a.Path] = r
 		}
 	}
+}
+
+// named lists the artifacts that a piece of evidence speaks for: the files of
+// its session that are known, or else the path that it names.
+func (p *prober) named(pv providers.Provider, e providers.Evidence, known []providers.Session, roots []providers.Root) []providers.Artifact {
+	var out []providers.Artifact
+	for _, s := range known {
+		if s.ID == e.Session && s.Path != "" {
+			out = append(out, providers.Artifact{Provider: pv.ID(), Path: s.Path, Session: s.ID})
+		}
+	}
+	if len(out) > 0 || e.Path == "" {
+		return out
+	}
+	var c claimer
+	c.add(pv, pv.Roots(p.ownEnv(pv.ID())), true)
+	c.add(pv, roots, false)
+	if a, _, ok := c.claim(e.Path); ok && a.Framing == providers.Rows {
+		out = append(out, a)
+	}
+	return out
 }
 
 // opened spells the files that a process holds open as the observer spells
@@ -242,13 +266,16 @@ func (p *prober) describe(pv providers.Provider, b providers.Binder, arts []prov
 		if a.Provider != pv.ID() || a.Role != providers.Transcript {
 			continue
 		}
+		if a.Framing == providers.Rows {
+			continue // the provider looks into its database itself
+		}
 		info, err := tail.Stat(a.Path)
 		if err != nil {
 			continue
 		}
 		d, ok := was[a.Path]
 		if !ok || d.ino != info.Ino || d.dev != info.Dev || !d.born.Equal(info.Born) {
-			first, err := tail.First(a.Path, providers.MaxRecord)
+			first, err := firstRecord(a)
 			if err != nil {
 				continue
 			}

@@ -17,7 +17,7 @@ import (
 type reader struct {
 	artifact providers.Artifact
 	provider providers.Provider
-	file     *tail.File
+	file     providers.Cursor
 	proj     providers.Projector
 	rest     []providers.Record // of the last batch, not projected yet
 	more     bool               // the file had more than the last batch
@@ -35,8 +35,8 @@ type reader struct {
 	// nothing held.
 	safe    int64
 	state   []byte
-	mark    tail.Mark // of safe
-	unsaved bool      // mark is newer than what was given to be committed
+	mark    []byte // of safe
+	unsaved bool   // mark is newer than what was given to be committed
 }
 
 // result is what one refresh of an artifact gives.
@@ -48,85 +48,77 @@ type result struct {
 	source *store.Source
 	more   bool          // there is more to read at once
 	quiet  time.Duration // call again with settle after this much silence; 0 = not needed
+	look   time.Duration // how often the projector wants the process looked at; 0 = not
+	drift  []string      // record types that the provider does not know
 	read   bool          // records were projected
 	gone   bool          // the file is not there
 	err    error
 }
 
-// checkpoint is Source.Mark: the tail's mark, and what else a restart needs.
+// checkpoint is Source.Mark: the cursor's mark, and what else a restart needs.
 type checkpoint struct {
 	Mark   []byte `json:"mark"`
 	Resets uint32 `json:"resets,omitempty"`
 }
 
-func encodeCheckpoint(m tail.Mark, resets uint32) ([]byte, error) {
-	b, err := m.MarshalBinary()
-	if err != nil {
-		return nil, fmt.Errorf("encode mark: %w", err)
-	}
-	return json.Marshal(checkpoint{Mark: b, Resets: resets})
-}
-
-func decodeCheckpoint(b []byte) (tail.Mark, uint32, error) {
-	var c checkpoint
-	var m tail.Mark
-	if err := json.Unmarshal(b, &c); err != nil {
-		return m, 0, fmt.Errorf("decode checkpoint: %w", err)
-	}
-	if err := m.UnmarshalBinary(c.Mark); err != nil {
-		return m, 0, fmt.Errorf("decode mark: %w", err)
-	}
-	return m, c.Resets, nil
-}
-
 // resume makes a reader that goes on from a saved restart point.
-func resume(a providers.Artifact, p providers.Provider, src store.Source, notBefore time.Time) (*reader, error) {
-	m, resets, err := decodeCheckpoint(src.Mark)
+func resume(a providers.Artifact, p providers.Provider, src store.Source, notBefore time.Time, stats *tail.Stats) (*reader, error) {
+	var c checkpoint
+	if err := json.Unmarshal(src.Mark, &c); err != nil {
+		return nil, fmt.Errorf("decode checkpoint: %w", err)
+	}
+	r, err := newReader(a, p, c.Mark, src.State, notBefore, stats)
+	if err != nil {
+		return nil, fmt.Errorf("decode checkpoint: %w", err)
+	}
+	r.resets = c.Resets
+	return r, nil
+}
+
+func newReader(a providers.Artifact, p providers.Provider, mark, state []byte, notBefore time.Time, stats *tail.Stats) (*reader, error) {
+	c, err := cursor(a, p, mark, stats)
 	if err != nil {
 		return nil, err
 	}
-	return newReader(a, p, m, src.State, resets, notBefore), nil
-}
-
-func newReader(a providers.Artifact, p providers.Provider, m tail.Mark, state []byte, resets uint32, notBefore time.Time) *reader {
 	now := time.Now()
 	return &reader{
 		artifact: a, provider: p, wall: now.Round(0), mono: now,
-		file: tail.New(a.Path, m), proj: p.Projector(a, state),
-		safe: m.Offset, state: state, mark: m,
-		resets: resets, notBefore: notBefore,
-	}
+		file: c, proj: p.Projector(a, state),
+		safe: c.Offset(), state: state, mark: mark, notBefore: notBefore,
+	}, nil
 }
 
 // attach makes a reader for an artifact that is seen for the first time. With
-// fromStart it begins at byte 0; otherwise after the last record that ended at
-// or before limit (the file's size when limit is negative), and learns where
-// the session stands from the records before.
-func attach(a providers.Artifact, p providers.Provider, fromStart bool, limit int64, notBefore time.Time) (*reader, error) {
+// fromStart it begins before the first record; otherwise after the last record
+// that ended at or before limit (at the end when limit is negative), and learns
+// where the session stands from the records before.
+func attach(a providers.Artifact, p providers.Provider, fromStart bool, limit int64, notBefore time.Time, stats *tail.Stats) (*reader, error) {
 	if fromStart {
-		return newReader(a, p, tail.Mark{}, nil, 0, notBefore), nil
+		return newReader(a, p, nil, nil, notBefore, stats)
 	}
-	m, err := tail.AtEnd(a.Path, limit)
+	m, err := markAtEnd(a, p, limit)
 	if err != nil {
 		return nil, err
 	}
-	r := newReader(a, p, m, nil, 0, notBefore)
+	r, err := newReader(a, p, m, nil, notBefore, stats)
+	if err != nil {
+		return nil, err
+	}
 	r.unsaved = true
-	return r, r.rewind(m)
+	return r, r.rewind()
 }
 
-// rewind lets the projector learn from the records before m.
-func (r *reader) rewind(m tail.Mark) error {
+// rewind lets the projector learn from the records before the checkpoint.
+func (r *reader) rewind() error {
 	w, ok := r.proj.(providers.Rewinder)
 	if !ok {
 		return nil
 	}
-	b, err := tail.Back(r.artifact.Path, m)
+	b, err := backward(r.artifact, r.provider, r.mark)
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	b.Limit = lookBack
 	for {
 		rec, ok, err := b.Next()
 		if err != nil {
@@ -152,6 +144,7 @@ func (r *reader) refresh(settle bool, now time.Time) result {
 					r.admit(&out, h.Settle(), now)
 				}
 				out.quiet = h.Quiet()
+				r.ask(&out)
 			}
 			out.turn = r.proj.Turn()
 			return out
@@ -176,7 +169,7 @@ func (r *reader) refresh(settle bool, now time.Time) result {
 	}
 	out.more = len(r.rest) > 0 || r.more
 	if holder != nil && !out.more {
-		if settle && !out.read && holder.Quiet() > 0 {
+		if settle && !out.read && (holder.Quiet() > 0 || holder.Held()) {
 			r.admit(&out, holder.Settle(), now)
 			if !holder.Held() {
 				r.safe, r.state, moved = r.file.Offset(), r.proj.State(), true
@@ -184,6 +177,7 @@ func (r *reader) refresh(settle bool, now time.Time) result {
 		}
 		out.quiet = holder.Quiet()
 	}
+	r.ask(&out)
 	if !out.more {
 		// Nothing dated follows: what has no date is new.
 		out.drafts = append(out.drafts, r.undated...)
@@ -201,6 +195,39 @@ func (r *reader) refresh(settle bool, now time.Time) result {
 		// drafts that wait, and the restart point must not pass them.
 		r.save(&out)
 	}
+	return out
+}
+
+// ask takes what the projector says about itself.
+func (r *reader) ask(out *result) {
+	if a, ok := r.proj.(providers.Attendant); ok {
+		out.look = a.Look()
+	}
+	if s, ok := r.proj.(providers.Surveyor); ok {
+		out.drift = append(out.drift, s.Drift()...)
+	}
+}
+
+// see reads what is new. If that is nothing, the projector decides by a look at
+// the process that was taken before: everything that stood in the artifact then
+// has been projected.
+func (r *reader) see(w providers.Witness, silent time.Duration, now time.Time) result {
+	out := r.refresh(false, now)
+	a, ok := r.proj.(providers.Attendant)
+	if !ok || out.read || out.more || out.gone || out.err != nil || len(r.undated) > 0 {
+		return out
+	}
+	before := a.Held()
+	r.admit(&out, a.See(w, silent), now)
+	out.drafts = append(out.drafts, r.undated...)
+	r.undated = nil
+	if !a.Held() && (before || len(out.drafts) > 0) {
+		r.safe, r.state = r.file.Offset(), r.proj.State()
+		if out.err = r.advance(); out.err == nil {
+			r.save(&out)
+		}
+	}
+	out.turn, out.quiet, out.look = r.proj.Turn(), a.Quiet(), a.Look()
 	return out
 }
 
@@ -232,7 +259,7 @@ func (r *reader) fill(out *result, now time.Time) bool {
 
 // reset goes on at the new tail baseline after the file turned out not to be
 // the one that was read so far. Nothing is replayed.
-func (r *reader) reset(out *result, why tail.Reset, now time.Time) {
+func (r *reader) reset(out *result, why providers.Reset, now time.Time) {
 	r.resets++
 	r.proj = r.provider.Projector(r.artifact, nil)
 	r.undated = nil
@@ -244,11 +271,11 @@ func (r *reader) reset(out *result, why tail.Reset, now time.Time) {
 		Key:         fmt.Sprintf("reset/%d/%d", r.resets, r.safe),
 		Kind:        providers.ObserverFailure,
 		Recoverable: true,
-		Detail:      fmt.Sprintf("%s artifact was %s before byte %d: observation goes on at its end", r.artifact.Provider, why, r.safe),
+		Detail:      fmt.Sprintf("%s artifact was %s before %s %d: observation goes on at its end", r.artifact.Provider, why, unit(r.artifact.Framing), r.safe),
 	})
 	r.safe, r.state = r.file.Offset(), nil
 	if out.err = r.advance(); out.err == nil {
-		out.err = r.rewind(r.mark)
+		out.err = r.rewind()
 	}
 	r.save(out)
 }
@@ -258,9 +285,9 @@ func (r *reader) save(out *result) {
 	if !r.unsaved || out.err != nil {
 		return
 	}
-	b, err := encodeCheckpoint(r.mark, r.resets)
+	b, err := json.Marshal(checkpoint{Mark: r.mark, Resets: r.resets})
 	if err != nil {
-		out.err = err
+		out.err = fmt.Errorf("encode checkpoint: %w", err)
 		return
 	}
 	r.unsaved = false
@@ -274,10 +301,13 @@ func (r *reader) save(out *result) {
 func (r *reader) idle(at time.Time) result {
 	i, ok := r.proj.(providers.Idler)
 	if !ok || len(r.rest) > 0 {
-		return result{turn: r.proj.Turn(), quiet: r.quiet()}
+		out := result{turn: r.proj.Turn(), quiet: r.quiet()}
+		r.ask(&out)
+		return out
 	}
 	var out result
 	out.drafts = i.Idle(at)
+	r.ask(&out)
 	out.turn, out.quiet = r.proj.Turn(), r.quiet()
 	if h, ok := r.proj.(providers.Holder); len(out.drafts) > 0 && (!ok || !h.Held()) {
 		r.safe, r.state = r.file.Offset(), r.proj.State()
@@ -332,4 +362,15 @@ func (r *reader) admit(out *result, drafts []providers.Draft, now time.Time) {
 			r.undated = nil
 		}
 	}
+}
+
+// unit is what an offset of a framing counts.
+func unit(f providers.Framing) string {
+	switch f {
+	case providers.Rows:
+		return "row"
+	case providers.Document:
+		return "version"
+	}
+	return "byte"
 }

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"steno/observer/tail"
 	"steno/providers"
 )
 
@@ -18,7 +17,16 @@ func readerOf(t *testing.T, quiet time.Duration, recs ...fakeRecord) *reader {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s1.jsonl")
 	mustWrite(t, path, encodeRecords(t, recs...))
-	return newReader(providers.Artifact{Provider: "fake", Path: path, Session: "s1"}, fake{quiet: quiet}, tail.Mark{}, nil, 0, time.Time{})
+	return mustReader(t, path, fake{quiet: quiet}, time.Time{})
+}
+
+func mustReader(t *testing.T, path string, p fake, notBefore time.Time) *reader {
+	t.Helper()
+	r, err := newReader(providers.Artifact{Provider: "fake", Path: path, Session: "s1"}, p, nil, nil, notBefore, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // What waits for silence goes on waiting after the question about an idle
@@ -210,7 +218,7 @@ func TestClockSetBack(t *testing.T) {
 	mustWrite(t, path, encodeRecords(t, append([]fakeRecord{history}, records("t1")...)...))
 	const day = 24 * time.Hour
 	start := now().Add(day - time.Minute) // by the clock of then
-	r := newReader(providers.Artifact{Provider: "fake", Path: path, Session: "s1"}, fake{}, tail.Mark{}, nil, 0, start)
+	r := mustReader(t, path, fake{}, start)
 	r.wall = r.wall.Add(day)
 	got := r.refresh(false, time.Now())
 	if got.err != nil || len(got.drafts) != len(turn("t1")) || got.drafts[0].Kind != providers.TurnStarted {

@@ -17,6 +17,7 @@ const (
 	refresh task = iota // read and project what is new
 	settle              // the same, and decide what waited for silence
 	idle                // the program says it is idle: ask what became of the open turn
+	look                // read what is new; if that is nothing, decide by what the process shows
 )
 
 // job is one piece of work on one artifact. It goes to a worker and comes back.
@@ -27,6 +28,9 @@ type job struct {
 	// For the first refresh of a binding.
 	attach *attachment
 	reader *reader
+	// For a look: what was seen, and since when the artifact is silent.
+	witness providers.Witness
+	silent  time.Time
 
 	result result
 	events []store.Event
@@ -57,23 +61,22 @@ type attachment struct {
 // observation stood.
 func (t attachment) open() (*reader, error) {
 	if t.source != nil && !(t.refused && t.source.Offset < t.base) {
-		if r, err := resume(t.artifact, t.provider, *t.source, t.process); err == nil {
+		if r, err := resume(t.artifact, t.provider, *t.source, t.process, t.stats); err == nil {
 			return r, nil
 		}
 		// A restart point that cannot be read counts as none.
 	}
-	info, err := tail.Stat(t.artifact.Path)
+	born, err := bornAt(t.artifact, t.provider)
 	if err != nil {
 		return nil, err
 	}
-	born := info.Born
 	if born.IsZero() {
 		born = t.appeared
 	}
 	known := !born.IsZero() && !t.refused && !t.others
 	born = born.Add(birthSlack)
 	fresh := known && !born.Before(t.process) && (!born.Before(t.available) || !born.Before(t.began))
-	return attach(t.artifact, t.provider, fresh, t.base, t.process)
+	return attach(t.artifact, t.provider, fresh, t.base, t.process, t.stats)
 }
 
 // dispatch sends the artifact to the workers.
@@ -82,7 +85,7 @@ func (o *Observer) dispatch(a *artifact, what task, now time.Time) {
 	a.due = time.Time{}
 	a.last = now
 	a.refreshes++
-	j := &job{art: a, task: what, id: a.id, reader: a.reader}
+	j := &job{art: a, task: what, id: a.id, reader: a.reader, witness: a.witness, silent: a.changed}
 	if a.reader == nil {
 		j.attach = o.attachment(a)
 	}
@@ -91,7 +94,7 @@ func (o *Observer) dispatch(a *artifact, what task, now time.Time) {
 
 func (o *Observer) attachment(a *artifact) *attachment {
 	t := &attachment{
-		artifact: a.Artifact, provider: a.provider, stats: o.opt.Stats,
+		artifact: a.ofSession(a.agent.match.Session), provider: a.provider, stats: o.opt.Stats,
 		base: a.base, appeared: a.appeared,
 		process: a.agent.owner.Process.Started, available: a.agent.row.Since, began: o.began,
 	}
@@ -130,12 +133,13 @@ func (j *job) run() {
 		if j.err != nil {
 			return
 		}
-		j.reader.file.Stats = j.attach.stats
 	}
 	now := time.Now()
 	switch j.task {
 	case idle:
 		j.result = j.reader.idle(now)
+	case look:
+		j.result = j.reader.see(j.witness, now.Sub(j.silent), now)
 	default:
 		j.result = j.reader.refresh(j.task == settle, now)
 	}
@@ -181,13 +185,14 @@ func (o *Observer) finish(j *job) {
 		a.changed = now
 		a.agent.seen = true
 	}
-	a.settle = time.Time{}
+	a.settle, a.look = time.Time{}, r.look
 	if r.quiet > 0 {
 		a.settle = later(now, a.changed.Add(r.quiet))
 	}
 	if a.agent.art == a {
 		a.agent.turn = r.turn
 	}
+	o.drifted(a.Provider, r.drift)
 	for _, d := range r.drafts {
 		if d.Kind == providers.ObserverFailure {
 			o.failures[a.Provider]++
@@ -239,7 +244,7 @@ func (o *Observer) committed(a *artifact) {
 	case a.dirty:
 		a.due = a.last.Add(o.opt.Throttle)
 	case a.closing && a.due.IsZero():
-		if !a.settle.IsZero() && a.errText == "" {
+		if (!a.settle.IsZero() || a.look > 0) && a.errText == "" {
 			// Nothing will follow: what waits for silence is decided now.
 			o.dispatch(a, settle, now)
 			return

@@ -76,6 +76,7 @@ func (id identity) seal(provider, session string, d providers.Draft, now time.Ti
 		Outcome:       optional(string(d.Outcome)),
 		Detail:        optional(d.Detail),
 		InputSHA256:   optional(d.InputSHA256),
+		Completion:    d.Completion,
 	}
 	if d.Kind == providers.ObserverFailure {
 		e.Recoverable = &d.Recoverable

@@ -11,7 +11,8 @@ import (
 // question is what the prober has to know.
 func (o *Observer) question() probe {
 	q := probe{remembered: map[claimant]providers.Evidence{}, forced: o.probeForced || time.Now().Before(o.recheckUntil)}
-	o.probeForced = false
+	q.titles = o.probeTitles
+	o.probeForced, o.probeTitles = false, false
 	oldest := time.Now()
 	for _, a := range o.byProcess {
 		if a.owner.Process.Started.Before(oldest) {
@@ -70,7 +71,11 @@ func (o *Observer) onProbe(p probed) {
 		}
 	}
 	for path, r := range p.refused {
-		if a := o.artifacts[path]; a != nil && (a.agent == nil || !a.agent.match.Bound) {
+		a := o.artifacts[path]
+		if a == nil {
+			a = o.touchUnseen(path)
+		}
+		if a != nil && (a.agent == nil || !a.agent.match.Bound) {
 			was := a.refused
 			r.several = r.several || was.rank > 0 && (was.several || was.by != r.by)
 			a.refused = r
@@ -88,9 +93,11 @@ func (o *Observer) onProbe(p probed) {
 	for _, a := range o.byProcess {
 		if !a.exiting {
 			o.bind(a, now)
+			o.readTitle(a, p.listed)
 			o.saveRow(a, now)
 		}
 	}
+	o.looks(p)
 }
 
 // logProbe reports trouble of the prober when it begins, and while it lasts once

@@ -83,14 +83,14 @@ func (o *Observer) muxStatus() []wire.MuxStatus {
 }
 
 func (o *Observer) providerStatus(p providers.Provider) wire.ProviderStatus {
-	s := wire.ProviderStatus{ID: p.ID(), Roots: []wire.RootStatus{}, Unbound: []wire.Unbound{}, Failures: o.failures[p.ID()]}
+	s := wire.ProviderStatus{ID: p.ID(), Roots: []wire.RootStatus{}, Unbound: []wire.Unbound{}, Failures: o.failures[p.ID()], Drift: o.driftOf(p.ID())}
 	for _, r := range o.claims.roots {
 		if r.provider.ID() == p.ID() {
 			s.Roots = append(s.Roots, wire.RootStatus{Dir: r.Dir})
 		}
 	}
 	for _, a := range o.artifacts {
-		if a.Provider == p.ID() {
+		if a.Provider == p.ID() && a.Role == providers.Transcript {
 			s.Artifacts++
 		}
 	}

@@ -105,3 +105,12 @@ type Binder interface {
 type Resumer interface {
 	Resumes(Process) bool
 }
+
+// Titler is a Provider whose program publishes its state in its terminal's
+// title. A title is evidence of state, never of content.
+type Titler interface {
+	// TitleActivity reads the state; NoActivity when the title is not one that
+	// the program is known to write. waiting is what the user is asked for, in
+	// the program's fixed words, "" when it does not say. It is pure.
+	TitleActivity(title string) (state Activity, waiting string)
+}

@@ -70,6 +70,9 @@ type Event struct {
 	// Additive: present only on an event whose text was cut.
 	TextTruncated bool  `json:"text_truncated,omitempty"`
 	TextBytes     int64 `json:"text_bytes,omitempty"`
+	// Additive: how a turn_final was proved, "recorded" or "settled" (by
+	// silence); present only where a program does not always record it.
+	Completion string `json:"completion,omitempty"`
 }
 
 // Approval is a question or permission that an agent waits for.

@@ -58,6 +58,8 @@ type ProviderStatus struct {
 	Bound     int          `json:"bound"`
 	// Failures counts observer failures since the daemon started.
 	Failures uint64 `json:"observer_failures"`
+	// Drift names the types of records that Steno has never seen before.
+	Drift []string `json:"drift"`
 	// Unbound says, per live process without a session, why.
 	Unbound []Unbound `json:"unbound"`
 }

@@ -67,6 +67,18 @@ func (p Processes) Children(pid int) []int {
 	return kids
 }
 
+// YoungestChild is when the last of a process's children began; zero when it
+// has none.
+func (p Processes) YoungestChild(pid int) time.Time {
+	var last time.Time
+	for _, proc := range p.all {
+		if proc.PPID == pid && !dead(proc.State) && proc.Started.After(last) {
+			last = proc.Started
+		}
+	}
+	return last
+}
+
 // Ancestors lists the pids of parent, grandparent and so on, at most 64. Those
 // of other users are among them where they could be read.
 func (p Processes) Ancestors(pid int) []int {

@@ -15,28 +15,6 @@ const (
 	keepMax  = 512 << 10 // a larger buffer is not kept for the next batch
 )
 
-// Reset says why the bytes before the offset are not those we knew.
-type Reset string
-
-const (
-	// Same is no reset.
-	Same Reset = ""
-	// Truncated: the same file became shorter than the offset.
-	Truncated Reset = "truncated"
-	// Rewritten: the same file has other bytes before the offset.
-	Rewritten Reset = "rewritten"
-	// Replaced: another file, with other bytes, has the path now.
-	Replaced Reset = "replaced"
-)
-
-// Batch is what one Read found.
-type Batch struct {
-	Records []providers.Record // in file order; they and their Data are valid until the next Read or Release
-	Reset   Reset              // when set there are no records, and Offset is the new baseline
-	More    bool               // another Read will find more work now
-	Size    int64              // of the open file, in bytes
-}
-
 // File reads one artifact forward. It belongs to one goroutine at a time and
 // holds no descriptor between calls.
 type File struct {
@@ -81,10 +59,10 @@ func (f *File) Release() {
 // batch without records may still have moved the offset over blank lines. An
 // error leaves the place as it was; it wraps fs.ErrNotExist when the file is
 // gone, and ErrNotRegular when the path names something else than a file.
-func (f *File) Read(max int) (Batch, error) {
+func (f *File) Read(max int) (providers.Batch, error) {
 	h, err := open(f.path, f.Stats)
 	if err != nil {
-		return Batch{}, fmt.Errorf("read artifact: %w", err)
+		return providers.Batch{}, fmt.Errorf("read artifact: %w", err)
 	}
 	defer h.close()
 	if max <= 0 {
@@ -96,12 +74,12 @@ func (f *File) Read(max int) (Batch, error) {
 	}
 	b, err := f.read(h, int64(min(max, batchMax)))
 	if err != nil {
-		return Batch{}, fmt.Errorf("read artifact at byte %d: %w", f.mark.Offset, err)
+		return providers.Batch{}, fmt.Errorf("read artifact at byte %d: %w", f.mark.Offset, err)
 	}
 	return b, nil
 }
 
-func (f *File) read(h *handle, want int64) (Batch, error) {
+func (f *File) read(h *handle, want int64) (providers.Batch, error) {
 	if h.size < f.mark.Offset {
 		return f.reset(h)
 	}
@@ -123,19 +101,19 @@ func (f *File) read(h *handle, want int64) (Batch, error) {
 			return deref(b), err
 		}
 	}
-	return Batch{Size: h.size, More: true}, nil
+	return providers.Batch{Size: h.size, More: true}, nil
 }
 
-func deref(b *Batch) Batch {
+func deref(b *providers.Batch) providers.Batch {
 	if b == nil {
-		return Batch{}
+		return providers.Batch{}
 	}
 	return *b
 }
 
 // lines reads want bytes from the offset and takes the complete lines among
 // them. It gives no batch when the first line is longer than that.
-func (f *File) lines(h *handle, want int64) (*Batch, error) {
+func (f *File) lines(h *handle, want int64) (*providers.Batch, error) {
 	off := f.mark.Offset
 	win := min(window, off)
 	buf := f.room(win + min(want, h.size-off))
@@ -164,7 +142,7 @@ func (f *File) lines(h *handle, want int64) (*Batch, error) {
 	if all {
 		f.saw(buf, seen)
 	}
-	return &Batch{Records: f.recs, More: !all, Size: h.size}, nil
+	return &providers.Batch{Records: f.recs, More: !all, Size: h.size}, nil
 }
 
 // saw remembers that b, which ends at byte seen, has no newline after the offset.
@@ -176,7 +154,7 @@ func (f *File) saw(b []byte, seen int64) {
 // offset after its newline, or a batch: nothing yet, or the gap when the line is
 // too long to be a record. When the bytes before scanned have changed it goes
 // back to the offset, where the tail hash decides.
-func (f *File) find(h *handle) (*Batch, int64, error) {
+func (f *File) find(h *handle) (*providers.Batch, int64, error) {
 	at := f.scanned
 	win := min(window, at)
 	buf := f.room(window + block)
@@ -211,13 +189,13 @@ func (f *File) find(h *handle) (*Batch, int64, error) {
 		done := len(piece) == 0 || at >= h.size
 		if done || at-f.scanned >= drainMax {
 			f.saw(buf[:win], at)
-			return &Batch{More: !done, Size: h.size}, 0, nil
+			return &providers.Batch{More: !done, Size: h.size}, 0, nil
 		}
 	}
 }
 
 // skip steps over a line that is too long. b ends with its newline, at end.
-func (f *File) skip(h *handle, b []byte, end int64) (*Batch, error) {
+func (f *File) skip(h *handle, b []byte, end int64) (*providers.Batch, error) {
 	m := Mark{Dev: h.dev, Ino: h.ino, Offset: end, Head: f.mark.Head, Tail: last(b, end)}
 	if f.mark.Offset < window {
 		head, err := h.head(end)
@@ -228,40 +206,40 @@ func (f *File) skip(h *handle, b []byte, end int64) (*Batch, error) {
 	}
 	f.recs = append(f.recs, providers.Record{Start: f.mark.Offset, End: end, Gap: providers.Oversized})
 	f.mark, f.scanned = m, end
-	return &Batch{Records: f.recs, More: end < h.size, Size: h.size}, nil
+	return &providers.Batch{Records: f.recs, More: end < h.size, Size: h.size}, nil
 }
 
 // reset finds the word for what happened and goes to the new baseline.
-func (f *File) reset(h *handle) (Batch, error) {
+func (f *File) reset(h *handle) (providers.Batch, error) {
 	if err := h.stat(); err != nil {
-		return Batch{}, err
+		return providers.Batch{}, err
 	}
-	word := Rewritten
+	word := providers.Rewritten
 	switch {
 	case h.dev != f.mark.Dev || h.ino != f.mark.Ino:
-		word = Replaced
+		word = providers.Replaced
 	case h.size < f.mark.Offset:
-		word = Truncated
+		word = providers.Truncated
 		if h.size >= min(window, f.mark.Offset) {
 			head, err := h.head(f.mark.Offset)
 			if err != nil {
-				return Batch{}, err
+				return providers.Batch{}, err
 			}
 			if head != f.mark.Head {
-				word = Rewritten
+				word = providers.Rewritten
 			}
 		}
 	}
 	off, err := h.lineEnd(h.size)
 	if err != nil {
-		return Batch{}, err
+		return providers.Batch{}, err
 	}
 	m, err := h.mark(off)
 	if err != nil {
-		return Batch{}, err
+		return providers.Batch{}, err
 	}
 	f.mark, f.start, f.scanned = m, m, off
-	return Batch{Reset: word, Size: h.size}, nil
+	return providers.Batch{Reset: word, Size: h.size}, nil
 }
 
 // MarkAt is the mark at off: the current offset, or a border (Start or End of a

@@ -40,19 +40,19 @@ func TestIdentity(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(t *testing.T, path string)
-		want   Reset
+		want   providers.Reset
 	}{
-		{"append", func(t *testing.T, p string) { add(t, p, more) }, Same},
-		{"touched only", func(t *testing.T, p string) { os.Chtimes(p, time.Now(), time.Now()) }, Same},
-		{"C8 renamed over, same content and more", func(t *testing.T, p string) { over(t, p, join(old, more)) }, Same},
-		{"C6 truncated to nothing", func(t *testing.T, p string) { write(t, p, nil) }, Truncated},
-		{"truncated, shorter", func(t *testing.T, p string) { os.Truncate(p, int64(cut)) }, Truncated},
-		{"B5 truncated inside a line", func(t *testing.T, p string) { os.Truncate(p, int64(len(old)-3)) }, Truncated},
-		{"C1 rewritten, shorter", func(t *testing.T, p string) { write(t, p, long(900, "new")) }, Rewritten},
-		{"C1 rewritten, same size", func(t *testing.T, p string) { write(t, p, long(1000, "new")) }, Rewritten},
-		{"C7 truncated, then longer with the same head", func(t *testing.T, p string) { write(t, p, join(head, long(2000, "new"))) }, Rewritten},
-		{"renamed over, same head, longer", func(t *testing.T, p string) { over(t, p, join(head, long(2000, "new"))) }, Replaced},
-		{"renamed over, shorter", func(t *testing.T, p string) { over(t, p, long(3, "new")) }, Replaced},
+		{"append", func(t *testing.T, p string) { add(t, p, more) }, providers.Same},
+		{"touched only", func(t *testing.T, p string) { os.Chtimes(p, time.Now(), time.Now()) }, providers.Same},
+		{"C8 renamed over, same content and more", func(t *testing.T, p string) { over(t, p, join(old, more)) }, providers.Same},
+		{"C6 truncated to nothing", func(t *testing.T, p string) { write(t, p, nil) }, providers.Truncated},
+		{"truncated, shorter", func(t *testing.T, p string) { os.Truncate(p, int64(cut)) }, providers.Truncated},
+		{"B5 truncated inside a line", func(t *testing.T, p string) { os.Truncate(p, int64(len(old)-3)) }, providers.Truncated},
+		{"C1 rewritten, shorter", func(t *testing.T, p string) { write(t, p, long(900, "new")) }, providers.Rewritten},
+		{"C1 rewritten, same size", func(t *testing.T, p string) { write(t, p, long(1000, "new")) }, providers.Rewritten},
+		{"C7 truncated, then longer with the same head", func(t *testing.T, p string) { write(t, p, join(head, long(2000, "new"))) }, providers.Rewritten},
+		{"renamed over, same head, longer", func(t *testing.T, p string) { over(t, p, join(head, long(2000, "new"))) }, providers.Replaced},
+		{"renamed over, shorter", func(t *testing.T, p string) { over(t, p, long(3, "new")) }, providers.Replaced},
 		{"C3 removed, made again", func(t *testing.T, p string) { os.Remove(p); write(t, p, long(1200, "new")) }, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestIdentity(t *testing.T) {
 					t.Fatal(err)
 				}
 				if strings.HasPrefix(tt.name, "C3") { // the inode may come back or not
-					if b.Reset != Rewritten && b.Reset != Replaced {
+					if b.Reset != providers.Rewritten && b.Reset != providers.Replaced {
 						t.Fatalf("Reset = %q", b.Reset)
 					}
 				} else if b.Reset != tt.want {
@@ -84,7 +84,7 @@ func TestIdentity(t *testing.T) {
 				if end := int64(bytes.LastIndexByte(data, '\n') + 1); f.Offset() != end || b.Size != int64(len(data)) {
 					t.Errorf("Offset = %d, Size = %d; want %d, %d", f.Offset(), b.Size, end, len(data))
 				}
-				if b.Reset != Same && len(b.Records) > 0 {
+				if b.Reset != providers.Same && len(b.Records) > 0 {
 					t.Errorf("%d records with a reset", len(b.Records))
 				}
 			}

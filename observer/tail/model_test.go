@@ -46,7 +46,7 @@ func drain(t testing.TB, f *File, max int) []string {
 		if err != nil {
 			t.Fatalf("Read: %v", err)
 		}
-		if b.Reset != Same {
+		if b.Reset != providers.Same {
 			t.Fatalf("Read: reset %q", b.Reset)
 		}
 		for _, r := range b.Records {

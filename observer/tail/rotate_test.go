@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"steno/providers"
 )
 
 // C5, B6: a writer appends, in pieces, and now and then renames another file over
@@ -30,7 +32,7 @@ func TestRotationDuringRead(t *testing.T) {
 		if err != nil {
 			t.Fatalf("Read: %v", err)
 		}
-		if b.Reset != Same {
+		if b.Reset != providers.Same {
 			resets++
 		}
 		for _, r := range b.Records {
