@@ -13,7 +13,7 @@ BINDIR  ?= $(HOME)/.local/bin
 UNITDIR ?= $(or $(XDG_CONFIG_HOME),$(HOME)/.config)/systemd/user
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo build test check e2e bench fuzz install uninstall clean fmt-check lint units cross
+.PHONY: help run demo build test check e2e e2e-latest e2e-lint bench fuzz install uninstall clean fmt-check lint units cross
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,10 +48,19 @@ cross: build # both released platforms build without C
 units: build
 	packaging/systemd/verify bin/steno
 
-e2e: ## run the published programs against Steno (RUN=claude/plan runs one; REWRITE=1 writes the table)
+e2e: e2e-lint ## run the published programs against Steno (RUN=claude/plain runs one; REWRITE=1 writes the table)
+	$(E2E) $(if $(REWRITE),-update)
+
+e2e-latest: e2e-lint ## the same with the newest published versions, and a report of what is new
+	$(E2E) -latest
+
+# A slower machine gets more time by STENO_E2E_PATIENCE, which multiplies every
+# bound. The go command counts the installation, too: 10 minutes more.
+E2E := $(GO) test -tags e2e -count=1 -timeout $$((15 * $${STENO_E2E_PATIENCE:-1} + 10))m -parallel 3 -v -run 'TestReal$(if $(RUN),$$/$(RUN))' ./cmd/e2e
+
+e2e-lint:
 	$(GO) vet -tags e2e ./cmd/e2e/...
 	$(GO) tool staticcheck -tags e2e ./cmd/e2e/...
-	$(GO) test -tags e2e -count=1 -timeout 15m -parallel 3 -v -run 'TestReal$(if $(RUN),$$/$(RUN))' ./cmd/e2e $(if $(REWRITE),-update)
 
 bench: ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 	"unicode/utf8"
 
 	"steno/ipc/wire"
@@ -158,8 +159,54 @@ func prompt(text string) action {
 	return func(a *agent) {
 		a.w.t.Helper()
 		a.w.prompts = append(a.w.prompts, text)
-		do(write(text), key("Enter"))(a)
+		command(text)(a)
 	}
+}
+
+// command types a text into the program's composer and sends it.
+func command(text string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		write(text)(a)
+		a.enter(text, func() bool { return !a.composed(text) })
+	}
+}
+
+// swallowed is how long a text may stand where it was typed after Enter. Then the
+// key was lost.
+var swallowed = 8 * time.Second
+
+// enter presses Enter and waits until what was typed is taken. A program that is
+// busy with its own screen can swallow the key (Codex right after /new does, on
+// a busy machine): then the text stays where it is, and a person presses Enter
+// once more. That is only done while the text is there and nothing was asked of
+// the model since, so that the second Enter cannot answer a dialog of the first.
+func (a *agent) enter(text string, taken func() bool) {
+	a.w.t.Helper()
+	asked := len(a.w.model.Requests())
+	key("Enter")(a)
+	if within(times(swallowed), taken) || len(a.w.model.Requests()) > asked {
+		return
+	}
+	if a.composed(text) {
+		a.w.t.Logf("Enter was swallowed after %s", text)
+		key("Enter")(a)
+	}
+	a.w.eventually("the program takes "+text, taken)
+}
+
+// composed tells whether a text, or its first line, still stands where prompts
+// are typed: the last line of the screen that begins like one.
+func (a *agent) composed(text string) bool {
+	a.w.t.Helper()
+	const frame = " │┃|"
+	typed := ""
+	for line := range strings.Lines(a.screen()) {
+		if rest, ok := strings.CutPrefix(strings.Trim(line, frame+"\n"), a.program.composer); ok {
+			typed = squeeze(strings.Trim(rest, frame))
+		}
+	}
+	return typed != "" && strings.HasPrefix(squeeze(text), typed)
 }
 
 // shell runs a command in the pane's shell, without waiting for its end.
@@ -198,7 +245,9 @@ func release(a *agent) {
 // quit leaves the program as a person does.
 func quit(a *agent) {
 	a.w.t.Helper()
-	do(write(a.program.leave), key("Enter"), ended)(a)
+	write(a.program.leave)(a)
+	a.enter(a.program.leave, func() bool { return len(a.programs()) == 0 })
+	ended(a)
 }
 
 // ended waits until the pane has only its shell.
@@ -368,8 +417,17 @@ func say(text string) action {
 		_, err := io.WriteString(a.keys, text)
 		a.w.must(err)
 		shown(text)(a)
-		_, err = io.WriteString(a.keys, "\r")
-		a.w.must(err)
+		asked := len(a.w.model.Requests())
+		enter := func() {
+			_, err := io.WriteString(a.keys, "\r")
+			a.w.must(err)
+		}
+		taken := func() bool { return len(a.w.model.Requests()) > asked }
+		enter()
+		if !within(times(swallowed), taken) {
+			enter() // as in agent.enter
+			a.w.eventually("the model is asked "+text, taken)
+		}
 	}
 }
 

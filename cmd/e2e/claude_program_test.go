@@ -16,10 +16,14 @@ func init() {
 				"DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_MAX_RETRIES=1",
 			}
 		},
-		settle:    settleClaude,
-		ready:     []string{"Claude Code v", "❯"},
-		composer:  "❯",
-		leave:     "/exit",
+		settle:   settleClaude,
+		ready:    []string{"Claude Code v", "❯"},
+		composer: "❯",
+		leave:    "/exit",
+		shapes: []source{
+			lines("", ".claude/projects/**/*.jsonl", "type", "subtype"),
+			documents("session", ".claude/sessions/*.json"),
+		},
 		scenarios: claudeScenarios,
 	})
 }
@@ -33,8 +37,10 @@ func settleClaude(w *world, dirs []string) {
 	for _, path := range dirs {
 		projects[path] = map[string]any{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true, "allowedTools": []any{}}
 	}
+	version, err := installedVersion("@anthropic-ai/claude-code")
+	w.must(err)
 	state, err := json.Marshal(map[string]any{
-		"hasCompletedOnboarding": true, "lastOnboardingVersion": versionOf(w.t, "@anthropic-ai/claude-code"), "theme": "dark",
+		"hasCompletedOnboarding": true, "lastOnboardingVersion": version, "theme": "dark",
 		"autoUpdates": false, "numStartups": 5, "projects": projects,
 	})
 	w.must(err)

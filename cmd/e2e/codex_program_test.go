@@ -9,16 +9,20 @@ import (
 
 func init() {
 	register(program{
-		name:      "codex",
-		title:     "Codex CLI",
-		module:    "@openai/codex",
-		links:     map[string]string{"codex": ".bin/codex"},
-		env:       func(*world) []string { return []string{"FAKE_KEY=dummy"} },
-		settle:    settleCodex,
-		ready:     []string{"? for shortcuts"},
-		composer:  "›",
-		leave:     "/exit",
-		drop:      []string{".codex/packages"},
+		name:     "codex",
+		title:    "Codex CLI",
+		module:   "@openai/codex",
+		links:    map[string]string{"codex": ".bin/codex"},
+		env:      func(*world) []string { return []string{"FAKE_KEY=dummy"} },
+		settle:   settleCodex,
+		ready:    []string{"? for shortcuts"},
+		composer: "›",
+		leave:    "/exit",
+		drop:     []string{".codex/packages"},
+		shapes: []source{
+			lines("", ".codex/sessions/**/*.jsonl", "type", "payload.type", "payload.item.type"),
+			databases("logs", ".codex/**/logs_*.sqlite"),
+		},
 		scenarios: codexScenarios,
 	})
 }

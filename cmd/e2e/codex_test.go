@@ -93,7 +93,7 @@ var codexScenarios = []scenario{
 	}},
 	{name: "plan", about: "a plan that is proposed in plan mode", steps: []step{
 		{codex("--no-daemon"), "available"},
-		{do(write("/plan"), key("Enter"), see("Plan mode")), ""},
+		{do(command("/plan"), see("Plan mode")), ""},
 		{do(prompt("SCENARIO:proposal"), see("Implement this plan?")), asked("A", "SCENARIO:proposal") + `
 			plan A "# The plan\n\n- Look\n- Leap"
 			` + done("A", "PROPOSAL: look.")},
@@ -156,14 +156,14 @@ var codexScenarios = []scenario{
 	{name: "new", about: "/new begins another session in the same process", known: "sometimes: what is written until the program's log names the newest of two open rollouts is not told", steps: []step{
 		{codex("--no-daemon"), "available"},
 		plain("A"),
-		{do(write("/new"), key("Enter"), gone("PLAIN: one answer."), see("? for shortcuts")), ""},
+		{do(command("/new"), gone("PLAIN: one answer."), see("? for shortcuts")), ""},
 		second("B"),
 		exited,
 	}},
 	{name: "compact", about: "/compact is a turn without a prompt", steps: []step{
 		{codex("--no-daemon"), "available"},
 		plain("A"),
-		{do(write("/compact"), key("Enter")), `
+		{command("/compact"), `
 			started B
 			working B
 			final B completed
@@ -233,7 +233,7 @@ var codexScenarios = []scenario{
 	{name: "daemon-new", about: "/new in a terminal of the shared daemon", steps: []step{
 		{codex(), "available"},
 		plain("A"),
-		{do(write("/new"), key("Enter"), gone("PLAIN: one answer."), see("? for shortcuts")), ""},
+		{do(command("/new"), gone("PLAIN: one answer."), see("? for shortcuts")), ""},
 		second("B"),
 		exited,
 	}},

@@ -185,6 +185,20 @@ func split(rows string) map[string][]string {
 	return out
 }
 
+// textless is a row without its texts.
+func textless(row string) string {
+	row, _, _ = strings.Cut(row, " \"")
+	return strings.TrimSuffix(row, " something that was not typed")
+}
+
+func textlessRows(rows []string) []string {
+	out := make([]string, len(rows))
+	for i, row := range rows {
+		out[i] = textless(row)
+	}
+	return out
+}
+
 // compare tells whether got is want (done), a beginning of it (no error), or
 // something else.
 func compare(got, want []string) (done bool, err error) {

@@ -62,6 +62,21 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestTextless: a report says what came, and not what was said.
+func TestTextless(t *testing.T) {
+	for row, want := range map[string]string{
+		`message A "said \"so\""`:                "message A",
+		`started A "typed"`:                      "started A",
+		"started B something that was not typed": "started B",
+		`question A user_question "C" "W?" X|Y`:  "question A user_question",
+		"final A aborted no_reply":               "final A aborted no_reply",
+	} {
+		if got := textlessRows([]string{row}); len(got) != 1 || got[0] != want {
+			t.Errorf("textless(%s) = %q, want %q", row, got, want)
+		}
+	}
+}
+
 // TestCompare: what is missing waits, what is wrong or too much fails.
 func TestCompare(t *testing.T) {
 	for _, c := range []struct {

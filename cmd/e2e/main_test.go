@@ -3,23 +3,22 @@
 package e2e
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 )
 
-// Variables that a person may set.
+// Variables that a person may set, beside cacheVar and patienceVar.
 const (
-	cacheVar = "STENO_E2E_CACHE" // where the programs are installed
-	knownVar = "STENO_E2E_KNOWN" // not empty: run what is known not to hold, too
+	knownVar    = "STENO_E2E_KNOWN"    // not empty: run what is known not to hold, too
+	requiredVar = "STENO_E2E_REQUIRED" // not empty, or CI=true: what is missing is a failure
 )
 
 // Variables by which the outer run tells the inner one where things are.
@@ -27,12 +26,16 @@ const (
 	insideVar  = "STENO_E2E_INSIDE"
 	stenoVar   = "STENO_E2E_STENO"
 	modulesVar = "STENO_E2E_MODULES"
+	outVar     = "STENO_E2E_OUT" // a directory for what a scenario tells of itself
 )
 
 // root of the module, from this package's directory.
 const moduleRoot = "../.."
 
-var updateDoc = flag.Bool("update", false, "write testdata/e2e/SCENARIOS.md")
+var (
+	update = flag.Bool("update", false, "write testdata/e2e/SCENARIOS.md and shapes")
+	latest = flag.Bool("latest", false, "run the newest versions and report what is new")
+)
 
 // TestMain installs and builds with the network as it is. Each scenario then
 // runs this binary again, in namespaces of its own.
@@ -50,48 +53,71 @@ func TestMain(m *testing.M) {
 
 // outer prepares, runs the tests and gives their exit code.
 func outer(m *testing.M) int {
-	if missing := missing(); missing != nil {
-		fmt.Fprintf(os.Stderr, "e2e: %v\n", missing)
-		if os.Getenv("CI") == "true" {
+	if err := missing(); err != nil {
+		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
+		if os.Getenv("CI") == "true" || os.Getenv(requiredVar) != "" {
+			fmt.Fprintln(os.Stderr, "e2e: failed, as it is required here")
 			return 1
 		}
 		fmt.Fprintln(os.Stderr, "e2e: skipped")
 		return 0
 	}
 	dir, err := os.MkdirTemp("", "steno-e2e-build-")
-	if err == nil {
-		defer os.RemoveAll(dir)
-		err = prepare(dir)
-	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
 		return 1
 	}
+	defer os.RemoveAll(dir)
+	hold, err := prepare(dir)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
+		return 1
+	}
+	defer hold.Close()
+	began := time.Now()
 	code := m.Run()
-	ran, known := counts.ran.Load(), counts.known.Load()
-	fmt.Printf("e2e: %d scenarios ran, %d are known not to hold\n", ran, known)
-	if code == 0 && ran+known == 0 && !*updateDoc {
+	ran := tally.print(time.Since(began))
+	if code == 0 && ran == 0 && !*update {
 		fmt.Fprintln(os.Stderr, "e2e: no scenario has that name")
+		return 1
+	}
+	if err := drift(filepath.Join(dir, "out"), code == 0); err != nil {
+		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
 		return 1
 	}
 	return code
 }
 
-// counts are of scenarios.
-var counts struct{ ran, known atomic.Int64 }
-
 // missing names what the suite needs and does not find.
 func missing() error {
 	var all []error
-	for _, name := range []string{"node", "npm", "unshare", "ip", "tmux", "go"} {
+	for _, name := range []string{"node", "npm", "unshare", "ip", "tmux", "bash", "script", "go"} {
 		if _, err := exec.LookPath(name); err != nil {
 			all = append(all, fmt.Errorf("%s is missing", name))
 		}
 	}
 	if len(all) == 0 {
-		if out, err := inside("true").CombinedOutput(); err != nil {
-			all = append(all, fmt.Errorf("unshare makes no namespaces here: %w: %s", err, out))
+		all = append(all, findNamespaces())
+	}
+	return errors.Join(all...)
+}
+
+// mapRoot is set where only a namespace of users gives the right to make the
+// others: without root, and in containers that took that right from it.
+var mapRoot bool
+
+// findNamespaces tries which way namespaces are made here.
+func findNamespaces() error {
+	var all []error
+	for _, mapRoot = range []bool{false, true} {
+		if os.Getuid() != 0 && !mapRoot {
+			continue
 		}
+		out, err := inside("true").CombinedOutput()
+		if err == nil {
+			return nil
+		}
+		all = append(all, fmt.Errorf("unshare makes no namespaces here: %w: %s", err, bytes.TrimSpace(out)))
 	}
 	return errors.Join(all...)
 }
@@ -101,7 +127,7 @@ func missing() error {
 // reap what loses its parent.
 func inside(args ...string) *exec.Cmd {
 	flags := []string{"--net", "--pid", "--mount-proc", "--fork", "--kill-child"}
-	if os.Getuid() != 0 {
+	if mapRoot {
 		flags = append(flags, "--map-root-user")
 	}
 	flags = append(flags, "sh", "-c", `ip link set lo up && "$0" "$@"; exit $?`)
@@ -111,60 +137,27 @@ func inside(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// prepare builds steno into dir and installs the programs, and leaves word of
-// both in the environment.
-func prepare(dir string) error {
+// prepare builds steno into dir, installs the programs, and leaves word of both
+// in the environment. The file that it returns holds the installation.
+func prepare(dir string) (*os.File, error) {
 	steno := filepath.Join(dir, "steno")
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", steno, "./cmd/steno")
 	build.Dir = moduleRoot
 	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build steno: %w: %s", err, out)
+		return nil, fmt.Errorf("build steno: %w: %s", err, out)
 	}
-	modules, err := install()
+	find := pinnedWanted
+	if *latest {
+		find = newestWanted
+	}
+	want, err := find()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return errors.Join(os.Setenv(stenoVar, steno), os.Setenv(modulesVar, modules))
-}
-
-// install brings the pinned programs into the cache, once for each lock file,
-// and gives the directory of their modules.
-func install() (string, error) {
-	lock, err := os.ReadFile(filepath.Join(moduleRoot, "testdata/e2e/package-lock.json"))
+	modules, hold, err := install(want)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	cache := os.Getenv(cacheVar)
-	if cache == "" {
-		base, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("find a cache directory (set %s): %w", cacheVar, err)
-		}
-		cache = filepath.Join(base, "steno-e2e")
-	}
-	sum := sha256.Sum256(lock)
-	dir := filepath.Join(cache, hex.EncodeToString(sum[:6]))
-	modules := filepath.Join(dir, "node_modules")
-	done := filepath.Join(dir, "installed")
-	if _, err := os.Stat(done); err == nil {
-		return modules, nil
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("make the cache: %w", err)
-	}
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		data, err := os.ReadFile(filepath.Join(moduleRoot, "testdata/e2e", name))
-		if err != nil {
-			return "", err
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
-			return "", fmt.Errorf("fill the cache: %w", err)
-		}
-	}
-	npm := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	npm.Dir = dir
-	if out, err := npm.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("install the programs: %w: %s", err, out)
-	}
-	return modules, os.WriteFile(done, nil, 0o644)
+	out := filepath.Join(dir, "out")
+	return hold, errors.Join(os.Mkdir(out, 0o700), os.Setenv(stenoVar, steno), os.Setenv(modulesVar, modules), os.Setenv(outVar, out))
 }

@@ -5,12 +5,12 @@ package e2e
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"testing"
 )
 
 // program is all that the suite knows of one published program. Each has a file
@@ -34,6 +34,8 @@ type program struct {
 	leave    string   // the command that ends it
 
 	drop []string // below the home: copies of the program, not kept on failure
+
+	shapes []source // where its records are
 
 	scenarios []scenario
 }
@@ -80,36 +82,34 @@ func start(name string, args ...string) action {
 	}
 }
 
-// versionOf is the version of a package that is installed.
-func versionOf(t *testing.T, module string) string {
-	t.Helper()
+// installedVersion is the version of a package that is installed.
+func installedVersion(module string) (string, error) {
 	var p struct {
 		Version string `json:"version"`
 	}
-	readJSON(t, filepath.Join(os.Getenv(modulesVar), module, "package.json"), &p)
-	return p.Version
+	err := readJSON(filepath.Join(os.Getenv(modulesVar), module, "package.json"), &p)
+	return p.Version, err
 }
 
-// pinned is the version of a package in testdata/e2e/package.json.
-func pinned(t *testing.T, module string) string {
-	t.Helper()
+// pinnedVersion is the version of a package in testdata/e2e/package.json.
+func pinnedVersion(module string) (string, error) {
 	var p struct {
 		Dependencies map[string]string `json:"dependencies"`
 	}
-	readJSON(t, filepath.Join(moduleRoot, "testdata/e2e/package.json"), &p)
-	if p.Dependencies[module] == "" {
-		t.Fatalf("no version of %s is pinned", module)
+	err := readJSON(filepath.Join(moduleRoot, "testdata/e2e/package.json"), &p)
+	if err == nil && p.Dependencies[module] == "" {
+		err = fmt.Errorf("no version of %s is pinned", module)
 	}
-	return p.Dependencies[module]
+	return p.Dependencies[module], err
 }
 
-func readJSON(t *testing.T, path string, into any) {
-	t.Helper()
+func readJSON(path string, into any) error {
 	data, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(data, into)
-	}
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("read %s: %w", filepath.Base(path), err)
+	}
+	return nil
 }

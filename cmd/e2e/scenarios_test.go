@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // scenario is one table of what is done and what has to come of it.
@@ -37,10 +38,9 @@ func (s scenario) run(t *testing.T) {
 	}
 	t.Parallel()
 	if s.known != "" && os.Getenv(knownVar) == "" {
-		counts.known.Add(1)
+		tally.skip()
 		t.Skipf("known: %s", s.known)
 	}
-	counts.ran.Add(1)
 	var parts []string
 	for _, part := range strings.Split(t.Name(), "/") {
 		parts = append(parts, "^"+part+"$")
@@ -49,7 +49,10 @@ func (s scenario) run(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := inside(os.Args[0], "-test.run="+strings.Join(parts, "/"), "-test.timeout="+lifetime.String())
-	if out, err := cmd.CombinedOutput(); err != nil {
+	began := time.Now()
+	out, err := cmd.CombinedOutput()
+	tally.add(ran{s.program, s.name, time.Since(began)})
+	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
@@ -58,6 +61,7 @@ func (s scenario) run(t *testing.T) {
 func (s scenario) play(t *testing.T) {
 	w := newWorld(t, append([]string{s.program}, s.also...)...)
 	w.settle(append([]string{"work"}, s.dirs...)...)
+	w.table = s.rows()
 	w.serve()
 	w.follow()
 	want := map[string][]string{}
@@ -90,7 +94,11 @@ func TestRealTable(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# What runs against the published programs\n\nWritten by `make e2e REWRITE=1`; do not edit. `make e2e RUN=claude/plain` runs one row.\n")
 	for _, p := range programs() {
-		fmt.Fprintf(&b, "\n## %s %s\n\n| scenario | what happens | events |\n| --- | --- | --- |\n", p.title, pinned(t, p.module))
+		version, err := pinnedVersion(p.module)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "\n## %s %s\n\n| scenario | what happens | events |\n| --- | --- | --- |\n", p.title, version)
 		for _, s := range p.scenarios {
 			about := s.about
 			if s.known != "" {
@@ -100,7 +108,7 @@ func TestRealTable(t *testing.T) {
 		}
 	}
 	path := filepath.Join(moduleRoot, "testdata/e2e/SCENARIOS.md")
-	if *updateDoc {
+	if *update {
 		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -110,14 +118,24 @@ func TestRealTable(t *testing.T) {
 	}
 }
 
+// rows are all that have to come, by their agent and without their texts.
+func (s scenario) rows() map[string][]string {
+	out := map[string][]string{}
+	for _, st := range s.steps {
+		for name, rows := range split(st.want) {
+			out[name] = append(out[name], textlessRows(rows)...)
+		}
+	}
+	return out
+}
+
 // kinds spells the rows of a scenario without their texts.
 func (s scenario) kinds() string {
 	var out []string
 	for _, st := range s.steps {
 		for line := range strings.Lines(st.want) {
-			line, _, _ = strings.Cut(strings.TrimSpace(line), " \"")
-			if line != "" {
-				out = append(out, strings.TrimSuffix(line, " something that was not typed"))
+			if line = strings.TrimSpace(line); line != "" {
+				out = append(out, textless(line))
 			}
 		}
 	}

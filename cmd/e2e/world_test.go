@@ -46,6 +46,7 @@ type world struct {
 	names    map[string]string // of agents by id
 	tellers  map[string]*teller
 	got      map[string][]string // rows by name
+	table    map[string][]string // rows that the whole scenario has, without texts
 }
 
 // newWorld makes the world in which the programs of these names are there.
@@ -145,13 +146,21 @@ func (w *world) command(name string, args ...string) *exec.Cmd {
 // eventually waits until a condition holds.
 func (w *world) eventually(what string, holds func() bool) {
 	w.t.Helper()
+	if !within(patience, holds) {
+		w.t.Fatalf("%s: not in %s", what, patience)
+	}
+}
+
+// within tells whether a condition comes to hold in a time.
+func within(d time.Duration, holds func() bool) bool {
 	tick := time.NewTicker(pulse)
 	defer tick.Stop()
-	for deadline := time.Now().Add(patience); !holds(); <-tick.C {
+	for deadline := time.Now().Add(d); !holds(); <-tick.C {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("%s: not in %s", what, patience)
+			return false
 		}
 	}
+	return true
 }
 
 // serve starts the daemon and waits until it answers.
@@ -347,6 +356,14 @@ func (w *world) close() {
 		_ = w.daemon.Wait()
 	}
 	w.endProcesses()
+	o := outcome{Shapes: w.collect()}
+	if w.t.Failed() {
+		o.Want, o.Got = w.table, map[string][]string{}
+		for name, rows := range w.got {
+			o.Got[name] = textlessRows(rows)
+		}
+	}
+	w.tell(o)
 	w.model.Close()
 	for _, f := range []*os.File{w.log, w.record} {
 		if f != nil {
