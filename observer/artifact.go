@@ -129,10 +129,7 @@ func realPath(dir string) string {
 // one file is one artifact.
 func (c *claimer) claim(path string) (providers.Artifact, providers.Provider, bool) {
 	for _, r := range c.roots {
-		rel, ok := strings.CutPrefix(path, r.Dir+"/")
-		if !ok {
-			rel, ok = strings.CutPrefix(path, r.real+"/")
-		}
+		rel, ok := r.below(path)
 		if !ok {
 			continue
 		}
@@ -146,6 +143,14 @@ func (c *claimer) claim(path string) (providers.Artifact, providers.Provider, bo
 		}
 	}
 	return providers.Artifact{}, nil, false
+}
+
+// below is the path relative to the root, by either of its names.
+func (r claimRoot) below(path string) (rel string, ok bool) {
+	if rel, ok = strings.CutPrefix(path, r.Dir+"/"); ok {
+		return rel, true
+	}
+	return strings.CutPrefix(path, r.real+"/")
 }
 
 // spelling is the directory by which the first root that is the same place is

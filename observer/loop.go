@@ -192,7 +192,9 @@ func (o *Observer) take(c watch.Changes) {
 		o.sweepSoon()
 	}
 	for _, path := range c.Paths {
-		o.touch(filepath.Clean(path), now)
+		path = filepath.Clean(path)
+		o.heed(path, now)
+		o.touch(path, now)
 	}
 	o.noteWatchMode()
 }

@@ -44,6 +44,7 @@ type Observer struct {
 	agents    map[string]*agent    // by agent id
 	byProcess map[process]*agent
 	dead      map[process]time.Time      // ended since the newest look began, and when
+	namings   map[named]naming           // what names of files told of processes
 	sources   map[string]store.Source    // durable restart points
 	slots     map[string]uint32          // multiplexer server -> upper half of its pane ids
 	queue     []*job                     // waiting for a worker, oldest first
@@ -105,14 +106,14 @@ func New(opt Options) (*Observer, error) {
 		unswept: map[string]time.Time{},
 		agents:  map[string]*agent{}, byProcess: map[process]*agent{}, dead: map[process]time.Time{},
 		sources: map[string]store.Source{}, slots: map[string]uint32{}, failures: map[string]uint64{},
-		drift: map[string]map[string]bool{},
+		drift: map[string]map[string]bool{}, namings: map[named]naming{},
 	}
 	o.prober = &prober{
 		in: make(chan probe, 1), out: make(chan probed, 1),
 		scanner:   bind.NewScanner(bind.Options{Proc: opt.Proc, EnvKeys: keys, Recognisers: recognisers(opt.Providers)}),
 		tmux:      &mux.Tmux{Path: opt.TmuxPath, Sockets: opt.TmuxSockets},
 		providers: opt.Providers, env: opt.Env, extra: opt.Extra,
-		described: map[string]description{}, listNow: make(chan chan []mux.Listing),
+		described: map[string]description{}, arguments: map[claimant][]providers.Evidence{}, listNow: make(chan chan []mux.Listing),
 	}
 	o.sweeper = &sweeper{in: make(chan []watch.Root, 1), out: make(chan sweepDone, 1), last: map[string]seenFile{}}
 	o.commits = &committer{

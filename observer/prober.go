@@ -18,6 +18,7 @@ type probe struct {
 	remembered map[claimant]providers.Evidence
 	unbound    bool // a process without a session: titles may help
 	forced     bool // something happened: look at the evidence again
+	namings    map[named]naming
 	titles     bool // the titles of the panes are needed as they are now
 }
 
@@ -55,7 +56,8 @@ type prober struct {
 	harnesses map[harness]bool
 	matches   map[process]bind.Match // last decisions; nil before the first
 	described map[string]description
-	listNow   chan chan []mux.Listing // a reader asks for fresh panes
+	arguments map[claimant][]providers.Evidence // of live processes, as first seen
+	listNow   chan chan []mux.Listing           // a reader asks for fresh panes
 }
 
 type description struct {
@@ -101,6 +103,11 @@ func (p *prober) probe(ctx context.Context, q probe) probed {
 		// processes is all that an idle machine pays for.
 		out.matches = p.matches
 		return out
+	}
+	for by := range p.arguments {
+		if !procs.Is(by.pid, by.start) {
+			delete(p.arguments, by)
+		}
 	}
 	was := p.described
 	p.described = make(map[string]description, len(q.recent))
@@ -161,8 +168,15 @@ func (p *prober) decide(ctx context.Context, pv providers.Provider, b providers.
 		if err != nil {
 			out.errs = append(out.errs, fmt.Errorf("evidence for %s process %d: %w", pv.ID(), pr.PID, err))
 		}
+		by := claimant{id, pv.ID()}
+		ev = p.argued(by, ev)
+		if n, ok := q.namings[named{pv.ID(), pr.PID}]; ok {
+			if e, ok := n.evidence(pr, sessions); ok {
+				ev = append(ev, e)
+			}
+		}
 		c := bind.Candidate{Owner: *o, Evidence: ev}
-		if r, ok := q.remembered[claimant{id, pv.ID()}]; ok {
+		if r, ok := q.remembered[by]; ok {
 			c.Remembered = &r
 		}
 		cands = append(cands, c)

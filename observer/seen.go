@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"maps"
 	"time"
 
 	"steno/ipc/wire"
@@ -11,7 +12,7 @@ import (
 // question is what the prober has to know.
 func (o *Observer) question() probe {
 	q := probe{remembered: map[claimant]providers.Evidence{}, forced: o.probeForced || time.Now().Before(o.recheckUntil)}
-	q.titles = o.probeTitles
+	q.titles, q.namings = o.probeTitles, maps.Clone(o.namings)
 	o.probeForced, o.probeTitles = false, false
 	oldest := time.Now()
 	for _, a := range o.byProcess {
@@ -60,6 +61,11 @@ func (o *Observer) onProbe(p probed) {
 		}
 	}
 	o.adoptRoots(p)
+	for key, n := range o.namings {
+		if _, alive := p.procs.Get(key.pid); !alive && p.at.After(n.at) {
+			delete(o.namings, key)
+		}
+	}
 	for id, a := range o.byProcess {
 		if !p.procs.Is(id.pid, id.start) {
 			o.onExit(id)

@@ -114,3 +114,20 @@ type Titler interface {
 	// the program's fixed words, "" when it does not say. It is pure.
 	TitleActivity(title string) (state Activity, waiting string)
 }
+
+// Naming is what the name of a file tells.
+type Naming struct {
+	PID     int    // of the process that made it, as the program sees itself
+	Session string // native session id
+	Source  string // fixed words, as in Evidence
+}
+
+// Namer is a Binder whose program makes, for a moment, files whose very names
+// tell which of its processes writes for which session. The observer asks it
+// for each path that a hint names, whether or not the file is still there, and
+// remembers what it was told, with the time of the hint, as Exact evidence for
+// the process.
+type Namer interface {
+	// Names is pure. rel is relative to the root's Dir, slash separated.
+	Names(root Root, rel string) (Naming, bool)
+}
