@@ -1,11 +1,9 @@
 package model
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
-	"regexp"
 	"strings"
 )
 
@@ -78,8 +76,6 @@ func continues(text string) bool {
 	return strings.HasPrefix(text, "Output token limit hit") || strings.HasPrefix(text, "[Your previous response")
 }
 
-var planPath = regexp.MustCompile(`/[^\s"\\]*/plans/[A-Za-z0-9-]+\.md`)
-
 // messages answers as Anthropic Messages.
 func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	var req struct {
@@ -94,7 +90,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	}
 	name, n := anthropicScript(req.Messages, len(req.Tools))
 	s.note(Request{Path: r.URL.Path, Script: name, Step: n, Tools: len(req.Tools)})
-	a := anthropicAnswer{s: s, step: step(name, n), model: req.Model, size: len(body), plan: planPath.Find(body)}
+	a := anthropicAnswer{s: s, step: s.step(name, n), model: req.Model, size: len(body), plan: planFile(body)}
 	w.Header().Set("request-id", s.id("req"))
 	switch {
 	case a.step.Status != 0:
@@ -111,36 +107,23 @@ type anthropicAnswer struct {
 	step  Step
 	model string
 	size  int    // of the request
-	plan  []byte // the path that the program named for a plan
+	plan  string // the path that the program named for it
 }
 
 func (a *anthropicAnswer) stop() string {
-	if a.step.Stop != "" {
+	switch {
+	case a.step.Stop == blocked:
+		return filtered
+	case a.step.Stop != "":
 		return a.step.Stop
-	}
-	for _, b := range a.step.Blocks {
-		if b.Tool != "" {
-			return "tool_use"
-		}
+	case a.step.calls():
+		return "tool_use"
 	}
 	return "end_turn"
 }
 
 func (a *anthropicAnswer) usage() object {
-	return object{"input_tokens": a.size / 4, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 10}
-}
-
-// tool gives the name and input that Claude Code knows.
-func (a *anthropicAnswer) tool(b Block) (string, []byte) {
-	name, in := b.Tool, b.Input
-	if name == shellTool {
-		name, in = "Bash", object{"command": b.Input["command"], "description": "a command"}
-	}
-	j, err := json.Marshal(in)
-	if err != nil {
-		panic(err) // the table holds only maps of strings, numbers and lists
-	}
-	return name, bytes.ReplaceAll(j, []byte(planFile), a.plan)
+	return object{"input_tokens": a.step.tokens(a.size), "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 10}
 }
 
 // whole answers without a stream, as the program asks after a broken one: this
@@ -153,8 +136,8 @@ func (a *anthropicAnswer) whole(w http.ResponseWriter, r *http.Request) {
 		}
 		switch {
 		case b.Tool != "":
-			name, in := a.tool(b)
-			content = append(content, object{"type": "tool_use", "id": a.s.id("toolu"), "name": name, "input": json.RawMessage(in)})
+			name, in := claudeTools.call(b, a.plan)
+			content = append(content, object{"type": "tool_use", "id": a.s.id("toolu"), "name": name, "input": in})
 		case b.Thinking != "":
 			content = append(content, object{"type": "thinking", "thinking": b.Thinking, "signature": "c2lnbmVk"})
 		case b.Text != "":
@@ -202,7 +185,7 @@ func (a *anthropicAnswer) block(ctx context.Context, out *stream, index int, b B
 	delta := func(v object) { out.send("content_block_delta", object{"index": index, "delta": v}) }
 	switch {
 	case b.Tool != "":
-		name, in := a.tool(b)
+		name, in := claudeTools.call(b, a.plan)
 		start(object{"type": "tool_use", "id": a.s.id("toolu"), "name": name, "input": object{}})
 		delta(object{"type": "input_json_delta", "partial_json": string(in)})
 	case b.Thinking != "":

@@ -1,12 +1,15 @@
-// Package model is a scripted model server: it answers as Anthropic Messages
-// and as OpenAI Responses, streaming, on loopback. It lets the real programs
-// run without an account.
+// Package model is a scripted model server: it answers as Anthropic Messages,
+// OpenAI Responses, OpenAI chat completions and Gemini generateContent, with
+// and without a stream, on loopback. It lets the real programs run without an
+// account.
 //
 // The last prompt of a request chooses a script by SCENARIO:<name>; the scripts
-// are the table in scripts.go. The answers that the conversation already has
-// choose the step, so that a request that is sent again gets the same answer.
-// A prompt without a name, a request for a title and one for a summary have
-// fixed answers.
+// are the table in table.go, and one table serves all programs: tools.go knows
+// what each calls its tools. The answers that the conversation already has
+// choose the step, so that a request that is sent again gets the same answer,
+// except for steps that are given a number of times only. A prompt without a
+// name and what the programs ask for themselves (titles, summaries, who speaks
+// next, the length of a request) have fixed answers and use up no step.
 //
 // A script can hold: the stream stops there until Release, and Held tells when
 // it got there. So a test presses a key during a text without measuring time.

@@ -18,20 +18,6 @@ type item struct {
 	Content json.RawMessage `json:"content"`
 }
 
-func (i item) text() string {
-	var text string
-	if json.Unmarshal(i.Content, &text) == nil {
-		return text
-	}
-	var parts []part
-	_ = json.Unmarshal(i.Content, &parts) // another form has no text
-	var texts []string
-	for _, p := range parts {
-		texts = append(texts, p.Text)
-	}
-	return strings.Join(texts, "\n")
-}
-
 // callStep finds the step in the id that this server gave to a call.
 var callStep = regexp.MustCompile(`^call_s(\d+)_`)
 
@@ -49,7 +35,7 @@ func responsesScript(input []item) (string, int) {
 		if it.Role != "user" {
 			continue
 		}
-		text := own(it.text())
+		text := own(plainText(it.Content))
 		switch name := named(text); {
 		case strings.Contains(text, "CONTEXT CHECKPOINT COMPACTION"):
 			return "compact", 0
@@ -97,7 +83,7 @@ func (s *Server) responses(w http.ResponseWriter, r *http.Request) {
 	}
 	name, n := responsesScript(req.Input)
 	s.note(Request{Path: r.URL.Path, Script: name, Step: n, Tools: len(req.Tools)})
-	a := responsesAnswer{s: s, step: step(name, n), n: n, model: req.Model, size: len(body), tools: req.Tools, id: s.id("resp")}
+	a := responsesAnswer{s: s, step: s.step(name, n), n: n, model: req.Model, size: len(body), tools: req.Tools, id: s.id("resp")}
 	if st := a.step; st.Status != 0 {
 		e := object{"message": ErrorText + " " + st.Message, "type": st.Type, "code": st.Type, "param": nil}
 		writeJSON(w, st.Status, object{"error": e})
@@ -157,11 +143,11 @@ func (a *responsesAnswer) stream(r *http.Request) {
 	done := a.state("completed")
 	done["output"] = items
 	done["usage"] = object{
-		"input_tokens": a.size / 4, "input_tokens_details": object{"cached_tokens": 0},
-		"output_tokens": 10, "output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": a.size/4 + 10,
+		"input_tokens": a.step.tokens(a.size), "input_tokens_details": object{"cached_tokens": 0},
+		"output_tokens": 10, "output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": a.step.tokens(a.size) + 10,
 	}
-	if a.step.Stop == "max_tokens" {
-		done["status"], done["incomplete_details"] = "incomplete", object{"reason": "max_output_tokens"}
+	if reason := map[string]string{maxTokens: "max_output_tokens", filtered: "content_filter", blocked: "content_filter"}[a.step.Stop]; reason != "" {
+		done["status"], done["incomplete_details"] = "incomplete", object{"reason": reason}
 		a.send("response.incomplete", object{"response": done})
 		return
 	}
@@ -214,14 +200,7 @@ func (a *responsesAnswer) block(ctx context.Context, index int, b Block) object 
 
 // call makes the items of a call of a tool that Codex knows.
 func (a *responsesAnswer) call(b Block) (begin, end object) {
-	name, in := b.Tool, b.Input
-	if name == shellTool {
-		name, in = "exec_command", object{"cmd": b.Input["command"]}
-	}
-	args, err := json.Marshal(in)
-	if err != nil {
-		panic(err) // the table holds only maps of strings, numbers and lists
-	}
+	name, args := codexTools.call(b, "")
 	id, callID := a.s.id("fc"), a.s.id(fmt.Sprintf("call_s%d", a.n))
 	make := func(args, status string) object {
 		v := object{"type": "function_call", "id": id, "call_id": callID, "name": name, "arguments": args, "status": status}

@@ -36,8 +36,9 @@ type Server struct {
 	open   chan struct{}
 	nextID atomic.Int64
 
-	mu       sync.Mutex // guards requests
+	mu       sync.Mutex // guards what follows
 	requests []Request
+	times    map[string]int // how often a step was asked for
 }
 
 // Start listens on a free port of loopback and serves until Close.
@@ -49,6 +50,7 @@ func Start() (*Server, error) {
 	s := &Server{
 		addr: l.Addr().String(), done: make(chan struct{}),
 		held: make(chan struct{}, maxUnseen), open: make(chan struct{}),
+		times: map[string]int{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/messages", s.messages)
@@ -57,8 +59,11 @@ func Start() (*Server, error) {
 		writeJSON(w, http.StatusOK, object{"input_tokens": n / 4})
 	})
 	mux.HandleFunc("POST /v1/responses", s.responses)
+	mux.HandleFunc("POST /v1/chat/completions", s.chat)
+	mux.HandleFunc("POST /v1beta/models/{call}", s.gemini)
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusOK, object{"object": "list", "data": []any{}, "models": []any{}})
+		model := object{"id": "scripted", "object": "model", "created": 1, "owned_by": "e2e", "context_length": 131072}
+		writeJSON(w, http.StatusOK, object{"object": "list", "data": []any{model}, "models": []any{}})
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.note(Request{Path: r.Method + " " + r.URL.Path})
@@ -167,19 +172,34 @@ func newStream(w http.ResponseWriter) *stream {
 	return &stream{w, http.NewResponseController(w)}
 }
 
+// send sends an event with a name, as Anthropic and OpenAI Responses do.
 func (s *stream) send(event string, v object) {
 	v["type"] = event
+	s.write("event: " + event + "\ndata: " + compactJSON(v))
+}
+
+// data sends an event without a name, as the others do.
+func (s *stream) data(v object) { s.write("data: " + compactJSON(v)) }
+
+// end ends a stream of chat completions.
+func (s *stream) end() { s.write("data: [DONE]") }
+
+func (s *stream) write(event string) {
+	_, _ = io.WriteString(s.w, event+"\n\n") // a client that is gone ends the request's context
+	_ = s.c.Flush()
+}
+
+func compactJSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // only maps of strings, numbers and lists
 	}
-	fmt.Fprintf(s.w, "event: %s\ndata: %s\n\n", event, b) // a client that is gone ends the request's context
-	_ = s.c.Flush()
+	return string(b)
 }
 
 var (
 	scenarioName = regexp.MustCompile(`SCENARIO:([A-Za-z0-9]+)`)
-	injected     = regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>|<environment_context>.*?</environment_context>|<turn_aborted>.*?</turn_aborted>|\[Request interrupted by user[^\]]*\]`)
+	injected     = regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>|<session_context>.*?</session_context>|<current_datetime>.*?</current_datetime>|<environment_context>.*?</environment_context>|<turn_aborted>.*?</turn_aborted>|\[Request interrupted by user[^\]]*\]`)
 )
 
 // named finds the last script that a text asks for.
