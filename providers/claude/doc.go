@@ -19,11 +19,27 @@
 // answered custom commands, system/api_error and missing stop_reasons of older
 // versions, two notifications at once, the native installer's path.
 //
+// Differs from the documents (2026-11-30, version 2.1.197, make e2e):
+//
+//   - A session that goes on after a command or prompt without an answer (/exit
+//     leaves its echo, two Ctrl-D leave none) gets "No response requested." from
+//     the program, which nobody sees. It has the shape of an interrupt's partial
+//     text (t-slow, t-queue), but no marker hangs off it.
+//   - While an answer of some MiB is drawn, nothing is written: an idle status
+//     came 7 s after its statusUpdatedAt, the answer 0.8 s after that. So a status
+//     counts from when it was written. Should the answer come over 5 s later still,
+//     the turn is told as no_reply, and goes on with it.
+//   - --continue registers under a new id first and changes it when it has loaded.
+//   - A cut stream is asked again, an answer cut by max_tokens goes on, and a
+//     prompt too long is compacted first, all in one turn.
+//
 // Promises:
 //
 //   - A text is given when its place is known; a final is held until a record
 //     of another message, turn_duration or 150 ms of silence. A record
-//     without its parent waits 300 ms, then it is taken in file order.
+//     without its parent waits 300 ms, then it is taken in file order. A text of
+//     the program itself (model <synthetic>, no error) waits up to 2 s for its
+//     marker, and is dropped when anything else comes first.
 //   - A final that proves wrong is followed by waiting_on_agent, and by one more
 //     final. What comes late for an older turn opens and ends nothing.
 //   - Keys are a record's uuid and a role ("<uuid>/text"); that of a final has

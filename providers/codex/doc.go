@@ -12,6 +12,15 @@
 // (sandbox_error, session_budget_exceeded, misalignment, unauthorized), the
 // names turn_started and turn_complete.
 //
+// Differs from the documents (2026-11-30, version 0.171.0, make e2e). After /new
+// an embedded process keeps the old rollout and its lock open beside the new
+// ones, and its log names the newest some seconds late. A prompt typed while the
+// model speaks belongs to the same turn, and the text that it cut, like one cut
+// by Esc, is in no record. A question leaves none until it is answered. A !
+// command and /compact are turns without a prompt and an answer. Of several
+// texts in one answer the last alone is the final. The shared daemon outlives
+// its terminals.
+//
 // Promises. A start waits, in the state, for its prompt, so that it carries the
 // prompt's hash; any other item, text or end of the turn, the next start or a
 // gap lets it go without. A compaction does not: the prompt comes after it. A
