@@ -70,7 +70,10 @@ func (o *Observer) lookAt(a *artifact) time.Time {
 	if a.look > 0 {
 		at = later(a.changed, a.looked).Add(a.look)
 	}
-	if a.agent.turn.State == providers.WaitingOnAgent && o.titler(a.agent) != nil {
+	// A title that says "working" may only be late: it has to be seen to end.
+	open := a.agent.turn.State == providers.WaitingOnAgent ||
+		a.agent.title.activity == providers.Busy || a.agent.title.activity == providers.Waiting
+	if open && o.titler(a.agent) != nil {
 		if t := later(a.changed, a.agent.title.at).Add(titleEvery); at.IsZero() || t.Before(at) {
 			at = t
 		}

@@ -173,6 +173,12 @@ func TestTitleIsLiveStatus(t *testing.T) {
 	r.until("the title counts again", func() bool { return status() == "idle waiting_on_user" })
 	r.title("working")
 	r.until("the title counts again", func() bool { return status() == "busy waiting_on_agent" })
+	// A title that comes behind the end of its turn is seen to end, too.
+	r.write("s1", fakeRecord{ID: "n", Do: "final", Text: "done", At: now()}, fakeRecord{ID: "n2", Do: "note", At: now()})
+	r.until("the turn ends", func() bool { return len(r.lines()) == 5 })
+	r.until("the late title counts", func() bool { return status() == "busy waiting_on_agent" })
+	r.title("ready")
+	r.until("the title is read again", func() bool { return status() == "idle waiting_on_user" })
 }
 
 // nameFake tells by the names of files which process writes for which session.

@@ -270,10 +270,11 @@ func (a *agent) isNamed(target string) bool {
 }
 
 func (o *Observer) explain(a *agent) wire.Explanation {
+	activity, waiting := a.activity()
 	e := wire.Explanation{
 		PaneID: a.row.PaneID, AgentID: a.row.ID, Name: a.row.Name, Harness: a.row.Harness, PID: a.row.PID,
 		Place: a.row.PaneKey, Bound: a.match.Bound, Session: a.match.Session, Artifact: a.match.Path,
-		Activity: string(a.match.Activity), Waiting: a.match.Waiting, Evidence: []wire.EvidenceRow{},
+		Activity: string(activity), Waiting: waiting, Evidence: []wire.EvidenceRow{},
 	}
 	if a.art != nil {
 		e.Artifact = a.art.Path

@@ -60,4 +60,4 @@ func (a *app) printCatalog(ctx context.Context, client *ipc.Client, catalog wire
 }
 
 // noAgentHint is what to do when there is nothing to see.
-const noAgentHint = "no agent found: start claude or codex in a tmux pane or a terminal; steno doctor shows what is seen"
+const noAgentHint = "no agent found: start one in a tmux pane or a terminal; steno doctor shows what is seen"

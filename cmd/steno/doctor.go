@@ -246,69 +246,6 @@ func (d *doctor) tmux(ctx context.Context, c *config, status *wire.Status) {
 	}
 }
 
-// programs checks each agent program: installed, its directories, its processes.
-func (d *doctor) programs(ctx context.Context, status *wire.Status) {
-	byID := map[string]wire.ProviderStatus{}
-	if status != nil {
-		for _, p := range status.Providers {
-			byID[p.ID] = p
-		}
-	}
-	for _, p := range allProviders() {
-		d.program(ctx, p.ID())
-		s, ok := byID[p.ID()]
-		if !ok {
-			continue
-		}
-		there := 0
-		for _, r := range s.Roots {
-			if r.Exists {
-				there++
-			}
-		}
-		if there == 0 {
-			d.add(p.ID()+" files", warn, "nothing to do if it was never run; roots in the configuration add further directories",
-				"none of its %d directories exists", len(s.Roots))
-		} else {
-			d.add(p.ID()+" files", pass, "", "%d directories, %d session files", there, s.Artifacts)
-		}
-		if s.Failures > 0 {
-			d.add(p.ID()+" records", warn, "steno agent events --kinds observer_failure says which", "%d could not be read since the daemon started", s.Failures)
-		}
-		if len(s.Unbound) == 0 {
-			d.add(p.ID()+" processes", pass, "", "%d, all bound to their sessions", s.Processes)
-		}
-		for _, u := range s.Unbound {
-			if u.PaneID == 0 { // it owns no pane, so no session is expected
-				d.add(p.ID()+" processes", pass, "", "pid %d owns no pane: %s", u.PID, u.Reason)
-				continue
-			}
-			d.add(p.ID()+" processes", warn, fmt.Sprintf("steno explain %d says what was looked at", u.PaneID),
-				"pid %d in pane %d has no session: %s", u.PID, u.PaneID, u.Reason)
-		}
-	}
-}
-
-// program says whether an agent program is in PATH, and its version when asked:
-// it is somebody else's program and may do more than print it.
-func (d *doctor) program(ctx context.Context, name string) {
-	path, err := exec.LookPath(name)
-	if err != nil {
-		d.add(name, warn, "nothing to do if you do not use it", "not found in PATH")
-		return
-	}
-	detail := d.shorten(path)
-	if d.versions {
-		out, err := output(ctx, path, "--version")
-		if err != nil {
-			d.add(name, warn, "", "%s --version: %v", detail, err)
-			return
-		}
-		detail += ", " + out
-	}
-	d.add(name, pass, "", "%s", detail)
-}
-
 // output is the first line that a command prints, within commandTimeout.
 func output(ctx context.Context, path string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)

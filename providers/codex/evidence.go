@@ -35,22 +35,8 @@ const (
 )
 
 // Evidence lists what speaks for p owning a session. See the package comment
-// for the ranks. A title that asks for the user adds Waiting: a dialog leaves no
-// record, so nothing else tells. No other activity is read from the title.
+// for the ranks.
 func (Provider) Evidence(ctx context.Context, p providers.Process, known []providers.Session) ([]providers.Evidence, error) {
-	ev, err := evidence(ctx, p, known)
-	if err != nil || !asksUser(p.Title) {
-		return ev, err
-	}
-	for i := range ev {
-		if ev[i].Refused == "" {
-			ev[i].Activity, ev[i].Waiting = providers.Waiting, "action required"
-		}
-	}
-	return ev, nil
-}
-
-func evidence(ctx context.Context, p providers.Process, known []providers.Session) ([]providers.Evidence, error) {
 	c := command(p.Args)
 	home := homeOf(p.Env["CODEX_HOME"], p.Env["HOME"])
 	ev, held, err := openEvidence(ctx, home, p, c, known)

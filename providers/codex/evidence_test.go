@@ -280,21 +280,21 @@ func TestLinkedHome(t *testing.T) {
 	}
 }
 
-// TestWaiting: only the title of an open dialog says that the user is waited for.
-func TestWaiting(t *testing.T) {
+func TestTitleActivity(t *testing.T) {
 	for title, want := range map[string]providers.Activity{
 		"[ ! ] Action Required | Fix | cx": providers.Waiting,
 		"[ . ] Action Required | Fix | cx": providers.Waiting,
-		"Action Required | cx":             providers.NoActivity,
-		"⠙ Fix | cx":                       providers.NoActivity,
+		"\u280b Fix | cx":                  providers.Busy,
+		"\u2807 cx":                        providers.Busy,
+		"Fix | cx":                         providers.NoActivity,
 		"cx":                               providers.NoActivity,
+		"Action Required | cx":             providers.NoActivity,
+		"Fix | [ ! ] Action Required":      providers.NoActivity,
+		"":                                 providers.NoActivity,
+		"\xff\u2807":                       providers.NoActivity,
 	} {
-		p := providers.Process{Title: title, Open: []string{path("/h", idA), path("/h", idI)}, CWD: "/p"}
-		refused := session("/h", idI, "/p")
-		refused.Internal = internalSubagent
-		ev := look(t, p, []providers.Session{session("/h", idA, "/p"), refused})
-		if len(ev) != 2 || ev[0].Activity != want || (ev[0].Waiting != "") != (want == providers.Waiting) || ev[1].Activity != providers.NoActivity {
-			t.Errorf("%q: Evidence = %+v, want %q for the first", title, ev, want)
+		if got, why := (Provider{}).TitleActivity(title); got != want || (why != "") != (want == providers.Waiting) {
+			t.Errorf("TitleActivity(%q) = %q, %q, want %q", title, got, why, want)
 		}
 	}
 }

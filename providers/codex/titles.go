@@ -78,12 +78,20 @@ func titleEvidence(title string, known []providers.Session) []providers.Evidence
 	return ev
 }
 
-// asksUser says whether the title asks for the user: an approval or a question
-// is open (0.171.0: "[ ! ] Action Required | name | directory", each second
-// with "[ . ]").
-func asksUser(title string) bool {
+// TitleActivity reads what the program publishes in its title (0.171.0, default
+// items): "[ ! ] Action Required | name | directory", each second with "[ . ]",
+// while an approval or a question is open, and a braille spinner in front of the
+// name while it works. A title without either may be that of a ready program,
+// or one that the user made of other items: it says nothing.
+func (Provider) TitleActivity(title string) (providers.Activity, string) {
 	items := titleItems(title)
-	return len(items) > 0 && (items[0] == "[ ! ] Action Required" || items[0] == "[ . ] Action Required")
+	if len(items) > 0 && (items[0] == "[ ! ] Action Required" || items[0] == "[ . ] Action Required") {
+		return providers.Waiting, "action required"
+	}
+	if r, _ := utf8.DecodeRuneInString(title); r > '\u2800' && r <= '\u28ff' {
+		return providers.Busy, ""
+	}
+	return providers.NoActivity, ""
 }
 
 // nameEvidence finds the one thread whose name stands in the title. A fork
