@@ -4,7 +4,9 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"syscall"
 )
 
 func init() {
@@ -15,7 +17,7 @@ func init() {
 		links:    map[string]string{"codex": ".bin/codex"},
 		env:      func(*world) []string { return []string{"FAKE_KEY=dummy"} },
 		settle:   settleCodex,
-		ready:    []string{"? for shortcuts"},
+		ready:    []string{"? for shortcuts", "GPT-5.5 default ·"}, // the model is shown once it is connected
 		composer: "›",
 		leave:    "/exit",
 		drop:     []string{".codex/packages"},
@@ -27,8 +29,26 @@ func init() {
 	})
 }
 
-// codex starts Codex and waits for its prompt.
-func codex(args ...string) action { return start("codex", args...) }
+// codex starts Codex and waits for its prompt, and for its shared daemon unless
+// it shall have none.
+func codex(args ...string) action {
+	if slices.Contains(args, "--no-daemon") {
+		return start("codex", args...)
+	}
+	return do(codexDaemon, start("codex", args...))
+}
+
+// codexDaemon sees to it that the shared daemon runs, as it does for everyone who
+// used the program before. For the first one the program copies itself, 400 MB,
+// and a terminal does not wait longer than 10 s for that.
+func codexDaemon(a *agent) {
+	a.w.t.Helper()
+	a.w.eventually("Codex's daemon runs", func() bool {
+		cmd := a.w.command("codex", "app-server", "daemon", "start")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		return cmd.Run() == nil
+	})
+}
 
 func settleCodex(w *world, dirs []string) {
 	w.t.Helper()
