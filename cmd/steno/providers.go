@@ -4,6 +4,7 @@ import (
 	"steno/providers"
 	"steno/providers/claude"
 	"steno/providers/codex"
+	"steno/providers/copilot"
 )
 
 // allProviders is the one list of the programs that Steno observes.
@@ -11,5 +12,6 @@ func allProviders() []providers.Provider {
 	return []providers.Provider{
 		claude.Provider{},
 		codex.Provider{},
+		copilot.Provider{},
 	}
 }

@@ -8,13 +8,13 @@ const maxBack = 3000
 
 // lookBack is what Rewind kept, newest first, without texts.
 type lookBack struct {
-	recs  []record
-	whole bool // the first byte of the file was read, or the start of a turn
+	recs    []record
+	partial bool // something was read, but neither the first byte of the file nor the start of a turn
 }
 
 // Rewind knows enough when it has seen a prompt that starts a turn.
 func (p *projector) Rewind(r providers.Record) (done bool) {
-	p.back.whole = p.back.whole || r.Start == 0
+	p.back.partial = r.Start != 0
 	rec := record{class: gap}
 	if r.Gap == providers.Whole {
 		var ok bool
@@ -28,15 +28,16 @@ func (p *projector) Rewind(r providers.Record) (done bool) {
 	}
 	p.back.recs = append(p.back.recs, rec)
 	if rec.class == userMessage && !rec.steering && !rec.continuation && !rec.injected {
-		p.back.whole = true
+		p.back.partial = false
+		return true
 	}
-	return p.back.whole || len(p.back.recs) >= maxBack
+	return len(p.back.recs) >= maxBack
 }
 
 // Rewound projects what Rewind kept, in file order, and gives nothing. Where
 // the start of the turn was not found, there may be one as after a gap.
 func (p *projector) Rewound() {
-	if !p.back.whole {
+	if p.back.partial {
 		p.forget()
 	}
 	for i := len(p.back.recs) - 1; i >= 0; i-- {
