@@ -126,7 +126,9 @@ func TestTalks(t *testing.T) {
 		{"the program goes on", []object{user("SCENARIO:tool"), model("x"), user("Please continue.")}, "TOOL: it ran."},
 		{"no name", []object{user("SCENARIO:tool"), model("x"), user("hello")}, "OTHER: nothing was asked by name."},
 		{"background", []object{user("SCENARIO:background"), model("x"), model("y"), user("<notification id=\"1\">SCENARIO:plain</notification>")}, "NOTED: the task is done."},
-		{"compaction", []object{user("SCENARIO:tool"), model("x"), user("Now summarize what happened.")}, "SUMMARY: they talked."},
+		{"compaction", []object{user("SCENARIO:tool"), model("x"), user("Create a handoff summary for the model.")}, "SUMMARY: they talked."},
+		{"compaction of a text", []object{user("SCENARIO:tool"), model("x"), user("Now generate the <state_snapshot>.")}, "SUMMARY: they talked."},
+		{"after it, as OpenCode", []object{user("What did we do so far?"), model("SCENARIO:compacted"), user("Continue if you have next steps.")}, "COMPACTED: it goes on."},
 		{"after it", []object{user("summary: SCENARIO:compacted")}, "COMPACTED: it goes on."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -270,6 +272,9 @@ func TestOwnQuestions(t *testing.T) {
 	if got := listen(data(t, post(t, s, "/v1/chat/completions", chatRequestOf(nil, user("SCENARIO:flaky500"))))); !strings.Contains(got.text, "A title") {
 		t.Errorf("title = %+v", got)
 	}
+	if got := listen(data(t, post(t, s, "/v1/chat/completions", chatRequestOf(nil, user("<conversation>SCENARIO:flaky500</conversation> Create a new anchored summary."))))); !strings.Contains(got.text, "SUMMARY") {
+		t.Errorf("summary = %+v", got)
+	}
 	resp := post(t, s, "/v1beta/models/m:countTokens", geminiRequestOf(nil, prompt))
 	var n struct{ TotalTokens int }
 	if err := json.NewDecoder(resp.Body).Decode(&n); err != nil || n.TotalTokens == 0 {
@@ -304,7 +309,7 @@ func TestTimes(t *testing.T) {
 		text   string
 	}{
 		{0, true, ""}, {0, false, "FLAKY: a tool."}, {0, false, "FLAKY: a tool."}, {1, true, ""}, {1, false, "FLAKY: good at last."},
-		{2, false, `STEP 3 OF "flakytool" IS NOT IN THE SCRIPT`},
+		{2, false, "FLAKY: good at last."},
 	} {
 		got := s.step("flakytool", c.n)
 		text := ""

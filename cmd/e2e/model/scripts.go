@@ -97,7 +97,8 @@ var fixed = map[string]Script{
 }
 
 // step gives the answer number n of a script. The last one is given again if it
-// fails: the programs ask again.
+// fails, because the programs ask again, and in a script that has a step of few
+// times, because some take the words of a failed answer for an answer.
 func (s *Server) step(name string, n int) Step {
 	script, ok := scripts[name]
 	if !ok {
@@ -106,8 +107,9 @@ func (s *Server) step(name string, n int) Step {
 	if !ok {
 		return say(fmt.Sprintf("UNKNOWN SCRIPT %q", name))
 	}
-	left := n
+	left, again := n, script[len(script)-1].fails()
 	for i, st := range script {
+		again = again || st.Times > 0
 		switch {
 		case st.Times == 0 && left == 0:
 			return st
@@ -117,8 +119,8 @@ func (s *Server) step(name string, n int) Step {
 			return st
 		}
 	}
-	if last := script[len(script)-1]; last.fails() {
-		return last
+	if again {
+		return script[len(script)-1]
 	}
 	return say(fmt.Sprintf("STEP %d OF %q IS NOT IN THE SCRIPT", n+1, name))
 }

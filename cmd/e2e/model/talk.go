@@ -37,14 +37,16 @@ func asked(talk []line, tools int) (string, int) {
 			text := own(l.text)
 			name := named(text)
 			switch {
-			case answers == 0 && name == "" && summary.MatchString(text):
+			case answers == 0 && summary.MatchString(text) && (name == "" || tools == 0):
 				return "compact", 0
 			case tools == 0:
 				return "title", 0
-			case notice.MatchString(l.text):
-				return "notification", answers
+			case notice.MatchString(l.text): // the program itself may answer with a tool first
+				return "notification", 0
 			case name != "":
 				return name, answers
+			case compacted.MatchString(text):
+				return "compacted", answers
 			case text != "" && !nudge.MatchString(text):
 				return "other", answers
 			}
@@ -57,13 +59,17 @@ func asked(talk []line, tools int) (string, int) {
 }
 
 var (
-	// summary is what the programs ask when they compact a conversation.
-	summary = regexp.MustCompile(`(?i)summar|compact|state_snapshot`)
+	// summary is what the programs ask when they compact a conversation, some with
+	// their tools on offer.
+	summary = regexp.MustCompile(`(?i)(create|generate|provide|write) [^.]{0,80}summary|state_snapshot`)
+	// compacted is how OpenCode goes on after that, behind a summary that it gives
+	// as the model's words.
+	compacted = regexp.MustCompile(`Continue if you have next steps`)
 	// notice tells the model that something in the background ended: Kimi Code,
 	// Copilot CLI.
 	notice = regexp.MustCompile(`<notification |<system_notification>`)
 	// nudge is what the programs say to make a turn go on.
-	nudge = regexp.MustCompile(`^(System: Please continue|Please continue|Continue if you have next steps)`)
+	nudge = regexp.MustCompile(`^(System: )?Please continue`)
 )
 
 // plainText is the text of a message whose content is a string or a list of
