@@ -1,0 +1,286 @@
+//go:build e2e
+
+package e2e
+
+import "syscall"
+
+// escEsc interrupts: the program wants to be asked twice, and takes two at once
+// for one other key.
+var escEsc = do(key("Escape"), see("again to"), key("Escape"))
+
+// reported is an error that Copilot reports.
+func reported(turn, status, reason string) step {
+	return step{prompt("SCENARIO:" + status), asked(turn, "SCENARIO:"+status) + "failure " + turn + " " + reason + "\nwaiting " + turn}
+}
+
+// told is a turn of a script whose first answer comes with a tool.
+func told(turn, script, before, after string) step {
+	return step{prompt("SCENARIO:" + script), asked(turn, "SCENARIO:"+script) + "message " + turn + " \"" + before + "\"\n" + done(turn, after)}
+}
+
+const shownPlan = `
+	message A "PLAN: I write it down."
+	message A "PLAN: it is ready."
+	plan A "- Look\n- Leap"`
+
+var copilotScenarios = []scenario{
+	{name: "plain", about: "one prompt, one answer", steps: []step{
+		{copilot(), "available"},
+		plain("A"),
+		exited,
+	}},
+	{name: "texts", about: "letters of several scripts; several texts, which are one message; reasoning; a filtered answer", steps: []step{
+		{copilot(), "available"},
+		{prompt("SCENARIO:unicode é漢字"), asked("A", "SCENARIO:unicode é漢字") +
+			done("A", `UNICODE: é 漢字 한국어 😀 \"quoted\" <tag> &amp; back\\slash`)},
+		{prompt("SCENARIO:texts"), asked("B", "SCENARIO:texts") + done("B", "FIRST text.SECOND text.THIRD text.")},
+		{prompt("SCENARIO:thinking"), asked("C", "SCENARIO:thinking") + done("C", "THINKING: the answer is 42.")},
+		{prompt("SCENARIO:refusal"), asked("D", "SCENARIO:refusal") + done("D", "REFUSAL: no.")},
+		second("E"),
+		exited,
+	}},
+	{name: "tools", about: "a tool call, two at once, one that fails", steps: []step{
+		{copilot(), "available"},
+		told("A", "tool", "TOOL: I run it.", "TOOL: it ran."),
+		told("B", "tools", "TOOLS: two at once.", "TOOLS: both ran."),
+		{prompt("SCENARIO:toolfail"), asked("C", "SCENARIO:toolfail") + done("C", "TOOLFAIL: it failed.")},
+		exited,
+	}},
+	{name: "permission", about: "a permission dialog, answered with yes, with no and words, left with Esc", steps: []step{
+		{copilot(), "available"},
+		{do(prompt("SCENARIO:permission"), see("Do you want to")), asked("A", "SCENARIO:permission") + `message A "PERMISSION: may I?"`},
+		{status("busy"), ""},
+		{key("1"), done("A", "PERMISSION: thanks.")},
+		{do(prompt("SCENARIO:permission"), see("Do you want to")), asked("B", "SCENARIO:permission") + `message B "PERMISSION: may I?"`},
+		{do(key("3"), write("rather not"), key("Enter")), done("B", "PERMISSION: thanks.")},
+		{do(prompt("SCENARIO:permission"), see("Do you want to")), asked("C", "SCENARIO:permission") + `message C "PERMISSION: may I?"`},
+		{key("Escape"), "final C aborted\nwaiting C"},
+		{status("idle"), ""},
+		exited,
+	}},
+	{name: "question", about: "a question with two options, answered, and left with Esc, after which the turn goes on; a form of two is no event", steps: []step{
+		{copilot(), "available"},
+		{do(prompt("SCENARIO:question"), see("Which colour?")), asked("A", "SCENARIO:question") + `
+			message A "QUESTION: I have to know."
+			question A user_question "" "Which colour?" Red|Blue`},
+		{do(key("Down"), key("Enter")), done("A", "QUESTION: thanks.")},
+		{do(prompt("SCENARIO:question"), see("asking")), asked("B", "SCENARIO:question") + `
+			message B "QUESTION: I have to know."
+			question B user_question "" "Which colour?" Red|Blue`},
+		{key("Escape"), done("B", "QUESTION: thanks.")},
+		exited,
+	}},
+	{name: "plan-approved", about: "a plan, approved", steps: []step{
+		{copilot("--plan"), "available"},
+		{do(prompt("SCENARIO:plan"), see("Plan Ready for Review")), asked("A", "SCENARIO:plan") + shownPlan},
+		{key("1"), done("A", "PLAN: understood.")},
+		exited,
+	}},
+	{name: "plan-rejected", about: "a plan, rejected with words; the same turn goes on", steps: []step{
+		{copilot("--plan"), "available"},
+		{do(prompt("SCENARIO:plan"), see("Plan Ready for Review")), asked("A", "SCENARIO:plan") + shownPlan},
+		{do(key("4"), write("look twice"), key("Enter")), done("A", "PLAN: understood.")},
+		exited,
+	}},
+	{name: "plan-escaped", about: "a plan, left with Esc", steps: []step{
+		{copilot("--plan"), "available"},
+		{do(prompt("SCENARIO:plan"), see("Plan Ready for Review")), asked("A", "SCENARIO:plan") + shownPlan},
+		{key("Escape"), "final A aborted\nwaiting A"},
+		exited,
+	}},
+	{name: "esc", about: "Esc Esc before any output and during a text, Ctrl-C while a tool runs; what was said so far is in no record", steps: []step{
+		{copilot("--allow-all-tools"), "available"},
+		{do(prompt("SCENARIO:silent"), held), asked("A", "SCENARIO:silent")},
+		{escEsc, "final A aborted\nwaiting A"},
+		{do(prompt("SCENARIO:held"), held), asked("B", "SCENARIO:held")},
+		{escEsc, "final B aborted\nwaiting B"},
+		{do(prompt("SCENARIO:slowtool"), running("sleep 300")), asked("C", "SCENARIO:slowtool") + `message C "SLOWTOOL: wait."`},
+		{key("C-c"), "final C aborted\nwaiting C"},
+		plain("D"),
+		exited,
+	}},
+	{name: "queued", about: "a prompt typed while the model speaks is the next turn", steps: []step{
+		{copilot(), "available"},
+		{do(prompt("SCENARIO:held"), held), asked("A", "SCENARIO:held")},
+		{do(prompt("SCENARIO:second"), release), done("A", "HELD: first words, and the rest.") +
+			asked("B", "SCENARIO:second") + done("B", "SECOND: another answer.")},
+		exited,
+	}},
+	{name: "steered", about: "a prompt typed before a tool runs joins the turn", steps: []step{
+		{copilot(), "available"},
+		{do(prompt("SCENARIO:absorb"), held), asked("A", "SCENARIO:absorb")},
+		{do(write("also SCENARIO:second"), key("Enter"), release), `message A "ABSORB: a tool first."
+			` + done("A", "SECOND: another answer.")},
+		exited,
+	}},
+	{name: "errors", about: "the API answers 400 and 401; the conversation is too long; no answer at all", steps: []step{
+		{copilot(), "available"},
+		reported("A", "400", "invalid_request"),
+		reported("B", "401", "authentication_failed"),
+		reported("C", "overflow", "invalid_request"),
+		reported("D", "empty", "provider_error"),
+		plain("E"),
+		exited,
+	}},
+	{name: "error-cut", about: "the stream is cut, every time", steps: []step{
+		{copilot(), "available"},
+		reported("A", "cut", "provider_error"),
+		plain("B"),
+		exited,
+	}},
+	{name: "flaky", about: "an error, a cut, then all is well: one answer, no failure", steps: []step{
+		{copilot(), "available"},
+		{prompt("SCENARIO:flaky500"), asked("A", "SCENARIO:flaky500") + done("A", "FLAKY: good at last.")},
+		{prompt("SCENARIO:flakycut"), asked("B", "SCENARIO:flakycut") + done("B", "FLAKY: good at last.")},
+		exited,
+	}},
+	{name: "background", about: "a shell command in the background ends after the answer: a turn of its own", steps: []step{
+		{copilot("--allow-all-tools"), "available"},
+		{prompt("SCENARIO:background"), asked("A", "SCENARIO:background") + done("A", "BACKGROUND: it runs.") + `
+			started B
+			working B
+			` + done("B", "NOTED: the task is done.")},
+		second("C"),
+		exited,
+	}},
+	{name: "subagent", about: "what a subagent says is no event", steps: []step{
+		{copilot("--allow-all-tools"), "available"},
+		told("A", "agent", "AGENT: I delegate.", "AGENT: it reported."),
+		exited,
+	}},
+	{name: "autopilot", about: "the program's own prompts go on with the turn of the person", steps: []step{
+		{copilot("--autopilot", "--allow-all", "--max-autopilot-continues", "1"), "available"},
+		{prompt("SCENARIO:plain"), asked("A", "SCENARIO:plain") + `message A "PLAIN: one answer."
+			` + done("A", "OTHER: nothing was asked by name.")},
+		exited,
+	}},
+	{name: "shell", about: "a ! command and a new name are no turns", steps: []step{
+		{copilot(), "available"},
+		{do(command("!echo bang"), see("Shell echo bang")), ""},
+		plain("A"),
+		{do(command("/rename another"), see("Session renamed")), ""},
+		second("B"),
+		exited,
+	}},
+	{name: "compact", about: "/compact is no turn", steps: []step{
+		{copilot(), "available"},
+		plain("A"),
+		{do(command("/compact"), see("Compaction completed")), ""},
+		second("B"),
+		exited,
+	}},
+	{name: "new", about: "/new begins another session in the same process, which keeps the first one open, and goes back to it at its end", steps: []step{
+		{copilot(), "available"},
+		plain("A"),
+		{do(command("/new"), sessions(2), gone("PLAIN: one answer.")), ""},
+		second("B"),
+		{do(command("/exit"), see("PLAIN: one answer.")), ""},
+		{prompt("SCENARIO:unicode"), asked("C", "SCENARIO:unicode") +
+			done("C", `UNICODE: é 漢字 한국어 😀 \"quoted\" <tag> &amp; back\\slash`)},
+		exited,
+	}},
+	{name: "clear", about: "/clear begins another session in the same process", steps: []step{
+		{copilot(), "available"},
+		plain("A"),
+		{do(command("/clear"), sessions(2), gone("PLAIN: one answer.")), ""},
+		second("B"),
+		exited,
+	}},
+	{name: "resume", about: "the session goes on in the same file, by its id and by --continue", steps: []step{
+		{copilot(), "available"},
+		plain("A"),
+		exited,
+		{resumed("--resume=", func(arg string) action { return copilot(arg) }), "available as another incarnation"},
+		second("B"),
+		exited,
+		{copilot("--continue"), "available as another incarnation"},
+		plain("C"),
+		exited,
+	}},
+	{name: "oversized", about: "an answer of over 4 MiB is reported and costs only itself", steps: []step{
+		{copilot(), "available"},
+		plain("A"),
+		{prompt("SCENARIO:lines"), asked("B", "SCENARIO:lines") + "failure -"},
+		second("C"),
+		exited,
+	}},
+	{name: "kill", about: "kill -9, and again in the same pane", steps: []step{
+		{copilot(), "available"},
+		plain("A"),
+		{kill, "unavailable process_exited"},
+		{copilot(), "available as another incarnation"},
+		second("B"),
+		exited,
+	}},
+	{name: "kill-mid-turn", about: "kill -9 in mid-turn ends no turn; the session is resumed over the stale lock", steps: []step{
+		{copilot(), "available"},
+		{do(prompt("SCENARIO:held"), held), asked("A", "SCENARIO:held")},
+		{kill, "unavailable process_exited"},
+		{copilot("--continue"), "available as another incarnation"},
+		plain("B"),
+		exited,
+	}},
+	{name: "two-in-one-directory", about: "two processes in one directory keep their own events", steps: []step{
+		{copilot(), "available"},
+		{in("work.other", copilot()), "work.other: available"},
+		plain("A"),
+		{in("work.other", prompt("SCENARIO:second")), `
+			work.other: started A "SCENARIO:second"
+			work.other: working A
+			work.other: message A "SECOND: another answer."
+			work.other: final A completed "SECOND: another answer."
+			work.other: waiting A`},
+		second("B"),
+		exited,
+		{in("work.other", quit), "work.other: unavailable process_exited"},
+	}},
+	{name: "steno-restarted", about: "Steno is restarted in mid-turn", steps: []step{
+		{copilot(), "available"},
+		{do(prompt("SCENARIO:held"), held), asked("A", "SCENARIO:held")},
+		{restart(syscall.SIGTERM), "unavailable mux_restarted\navailable again"},
+		{release, done("A", "HELD: first words, and the rest.")},
+		second("B"),
+		exited,
+	}},
+	{name: "steno-killed", about: "Steno is killed in mid-turn, and the turn ends while it is away", steps: []step{
+		{copilot(), "available"},
+		{do(prompt("SCENARIO:held"), held), asked("A", "SCENARIO:held")},
+		{do(down, release, see("and the rest."), recorded("and the rest."), up), "unavailable mux_restarted\navailable again\n" +
+			done("A", "HELD: first words, and the rest.")},
+		second("B"),
+		exited,
+	}},
+	{name: "late", about: "Steno starts in mid-turn: the rest of the turn is told, the turn before is not", steps: []step{
+		{do(down, copilot(), prompt("SCENARIO:plain"), recorded(`"assistant.turn_end"`), prompt("SCENARIO:held"), held, recorded(`SCENARIO:held`), up), "available"},
+		{release, done("A", "HELD: first words, and the rest.")},
+		second("B"),
+		exited,
+	}},
+	{name: "tmux-killed-resumed", about: "the tmux server is killed, and the session resumed in another one: the same agent", steps: []step{
+		{copilot(), "available"},
+		plain("A"),
+		{hangUp, "unavailable process_exited"},
+		{copilot("--continue"), "available as another incarnation"},
+		second("B"),
+		exited,
+	}},
+	{name: "bare", about: "a terminal without a multiplexer", steps: []step{
+		{bare("copilot"), "available"},
+		{say("SCENARIO:plain"), asked("A", "SCENARIO:plain") + done("A", "PLAIN: one answer.")},
+		{hangUpBare, "unavailable process_exited"},
+	}},
+	{name: "direct", about: "the program itself, without npm's script, headless", steps: []step{
+		{headless("copilot-direct", "-p", "SCENARIO:second"), "available\n" + asked("A", "SCENARIO:second") +
+			done("A", "SECOND: another answer.") + "unavailable process_exited"},
+	}},
+	{name: "headless", about: "copilot -p, without a terminal", steps: []step{
+		{headless("copilot", "--allow-all-tools", "-p", "SCENARIO:tool"), "available\n" + asked("A", "SCENARIO:tool") + `message A "TOOL: I run it."
+			` + done("A", "TOOL: it ran.") + "unavailable process_exited"},
+	}},
+	{name: "headless-error", about: "copilot -p that fails", steps: []step{
+		{headlessFails("copilot", "-p", "SCENARIO:400"), "available\n" + asked("A", "SCENARIO:400") + `
+			failure A invalid_request
+			waiting A
+			unavailable process_exited`},
+	}},
+}
