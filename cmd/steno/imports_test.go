@@ -51,6 +51,7 @@ var importRules = map[string]rule{
 	},
 	"cmd/standin":   {nil, []string{xsysModule}, "the stand-in shares no code with what it tests"},
 	"cmd/e2e":       {nil, nil, "the end-to-end suite is tests alone"},
+	"cmd/faults":    {nil, nil, "the fault suite is tests alone"},
 	"cmd/e2e/model": {nil, nil, "the scripted model server shares no code with what it helps to test"},
 }
 
