@@ -22,6 +22,7 @@ type reader struct {
 	rest     []providers.Record // of the last batch, not projected yet
 	more     bool               // the file had more than the last batch
 	resets   uint32
+	blank    bool // the projector has not learned yet what stood before the checkpoint
 	// notBefore is when the process started, or when the file was found to be
 	// another one: records dated before it are history. They feed attribution
 	// and give no event (D11).
@@ -136,6 +137,9 @@ func (r *reader) rewind() error {
 // With settle, what waits for silence is decided once nothing is left to read.
 func (r *reader) refresh(settle bool, now time.Time) result {
 	var out result
+	if out.err = r.learn(); out.err != nil {
+		return out
+	}
 	if len(r.rest) == 0 {
 		if !r.fill(&out, now) {
 			if h, ok := r.proj.(providers.Holder); ok && out.gone {
@@ -258,26 +262,54 @@ func (r *reader) fill(out *result, now time.Time) bool {
 }
 
 // reset goes on at the new tail baseline after the file turned out not to be
-// the one that was read so far. Nothing is replayed.
+// the one that was read so far. Nothing is replayed. What the old file left
+// undecided is decided now, unless the new one shows the same turn going on:
+// then the records that end it are still to come.
 func (r *reader) reset(out *result, why providers.Reset, now time.Time) {
+	before, at := r.proj, r.safe
 	r.resets++
 	r.proj = r.provider.Projector(r.artifact, nil)
-	r.undated = nil
 	r.more = false
+	r.safe, r.state = r.file.Offset(), nil
+	if out.err = r.advance(); out.err == nil {
+		r.blank = true
+		out.err = r.learn()
+	}
+	if h, ok := before.(providers.Holder); ok && (h.Held() || h.Quiet() > 0) && !goesOn(before.Turn(), r.proj.Turn()) {
+		r.admit(out, h.Settle(), now)
+	}
+	out.drafts = append(out.drafts, r.undated...)
+	r.undated = nil
+	out.drafts = append(out.drafts, providers.Draft{
+		Key:         fmt.Sprintf("reset/%d/%d", r.resets, at),
+		Kind:        providers.ObserverFailure,
+		Recoverable: true,
+		Detail:      fmt.Sprintf("%s artifact was %s before %s %d: observation goes on at its end", r.artifact.Provider, why, unit(r.artifact.Framing), at),
+	})
 	// A program that rewrites its file may have emptied it first and write the
 	// old records again now.
 	r.notBefore = later(r.notBefore, now)
-	out.drafts = append(out.drafts, providers.Draft{
-		Key:         fmt.Sprintf("reset/%d/%d", r.resets, r.safe),
-		Kind:        providers.ObserverFailure,
-		Recoverable: true,
-		Detail:      fmt.Sprintf("%s artifact was %s before %s %d: observation goes on at its end", r.artifact.Provider, why, unit(r.artifact.Framing), r.safe),
-	})
-	r.safe, r.state = r.file.Offset(), nil
-	if out.err = r.advance(); out.err == nil {
-		out.err = r.rewind()
-	}
 	r.save(out)
+}
+
+// goesOn says whether a turn is still open in another version of its file.
+func goesOn(was, is providers.Turn) bool {
+	return is.ID != "" && is.ID == was.ID && is.State == providers.WaitingOnAgent
+}
+
+// learn rewinds a projector that knows nothing of the records before the
+// checkpoint. A file that has changed again meanwhile is found out by the next
+// read.
+func (r *reader) learn() error {
+	if !r.blank {
+		return nil
+	}
+	err := r.rewind()
+	if err != nil && !errors.Is(err, tail.ErrChanged) {
+		return err
+	}
+	r.blank = false
+	return nil
 }
 
 // save puts the checkpoint into the result if it is newer than the last one.

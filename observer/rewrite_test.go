@@ -1,0 +1,97 @@
+package observer
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"steno/providers"
+)
+
+// A final that waits for silence is told although its file is rewritten
+// meanwhile, unless the new file shows that the turn goes on.
+func TestHeldFinalOfRewrittenArtifact(t *testing.T) {
+	late := now().Add(time.Minute) // dated after the discovery
+	for _, tt := range []struct {
+		name   string
+		now    []fakeRecord // what the file holds afterwards
+		drafts int          // of the old file
+	}{
+		{"another turn", records("t2"), 2},
+		{"nothing", nil, 2},
+		{"another turn is open", []fakeRecord{{ID: "t2", Do: "start", At: now()}}, 2},
+		{"the turn goes on", []fakeRecord{{ID: "t1", Do: "start", At: now()}, {ID: "m", Do: "say", At: now()}}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := readerOf(t, time.Second, records("t1")...)
+			if out := r.refresh(false, now()); out.quiet != time.Second || len(out.drafts) != 3 {
+				t.Fatalf("%d drafts, quiet %v", len(out.drafts), out.quiet)
+			}
+			mustWrite(t, r.artifact.Path+".new", encodeRecords(t, tt.now...))
+			if err := os.Rename(r.artifact.Path+".new", r.artifact.Path); err != nil {
+				t.Fatal(err)
+			}
+			out := r.refresh(false, now())
+			n := len(out.drafts)
+			if out.err != nil || n != tt.drafts+1 || out.drafts[n-1].Kind != providers.ObserverFailure {
+				t.Fatalf("%v, drafts %+v; want %d of the turn and a failure", out.err, out.drafts, tt.drafts)
+			}
+			if n > 1 && (out.drafts[0].Kind != providers.TurnFinal || out.drafts[0].Turn != "t1") {
+				t.Errorf("first draft %+v", out.drafts[0])
+			}
+			if out.source == nil || out.source.Offset != r.file.Offset() {
+				t.Errorf("restart point %+v, want the end of the file", out.source)
+			}
+			if out = r.refresh(true, now()); len(out.drafts) != 0 {
+				t.Errorf("drafts once more: %+v", out.drafts)
+			}
+			appendTo(t, r.artifact.Path, fakeRecord{ID: "f", Do: "final", At: late})
+			r.refresh(false, late)
+			if out = r.refresh(true, late); len(out.drafts) != 2 || tt.drafts == 0 && out.drafts[0].Turn != "t1" {
+				t.Errorf("after the next final: %+v", out.drafts)
+			}
+		})
+	}
+}
+
+// What waits for the date of a record that will never come is told as new.
+func TestUndatedOfRewrittenArtifact(t *testing.T) {
+	r := readerOf(t, 0, fakeRecord{ID: "t1", Do: "start", At: now()})
+	r.refresh(false, now())
+	r.undated = []providers.Draft{{Key: "u", Kind: providers.ObserverFailure}}
+	mustWrite(t, r.artifact.Path, nil)
+	if out := r.refresh(false, now()); len(out.drafts) != 2 || out.drafts[0].Key != "u" {
+		t.Fatalf("drafts %+v", out.drafts)
+	}
+}
+
+// A projector that could not learn from the new file learns before it reads on.
+func TestLearnsLater(t *testing.T) {
+	r := readerOf(t, 0, records("t1")...)
+	r.refresh(false, now())
+	mustWrite(t, r.artifact.Path, encodeRecords(t, fakeRecord{ID: "t2", Do: "start", At: now()}))
+	r.refresh(false, now())
+	r.proj, r.blank = r.provider.Projector(r.artifact, nil), true // as after a rewind without descriptors
+	restore := noDescriptors(t)
+	out := r.refresh(false, now())
+	restore()
+	if out.err == nil || !r.blank {
+		t.Fatalf("%+v", out)
+	}
+	appendTo(t, r.artifact.Path, fakeRecord{ID: "m", Do: "say", At: now().Add(time.Minute)})
+	if out = r.refresh(false, now()); out.err != nil || len(out.drafts) != 1 || out.drafts[0].Turn != "t2" {
+		t.Fatalf("%v, drafts %+v; want one of the open turn", out.err, out.drafts)
+	}
+}
+
+func appendTo(t *testing.T, path string, recs ...fakeRecord) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(encodeRecords(t, recs...)); err != nil {
+		t.Fatal(err)
+	}
+}
