@@ -17,6 +17,8 @@ const (
 	// maxDrafts is the most drafts that one refresh of an artifact gives
 	// before its result is committed.
 	maxDrafts = 512
+	// maxUndated is about how many bytes of drafts without a date wait for one.
+	maxUndated = 4 << 20
 	// readChunk is about how many bytes one refresh reads before its drafts
 	// are committed.
 	readChunk = 1 << 20

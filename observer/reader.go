@@ -30,8 +30,10 @@ type reader struct {
 	// wall and mono are one instant, by the clock that people set and by the
 	// one that nobody sets.
 	wall, mono time.Time
-	// undated drafts wait here for the date of the next dated one.
-	undated []providers.Draft
+	// undated drafts wait here for the date of the next dated one: at most
+	// maxDrafts, and about maxUndated bytes of text.
+	undated      []providers.Draft
+	undatedBytes int
 	// The checkpoint that may be saved: after the last record that left
 	// nothing held.
 	safe    int64
@@ -184,8 +186,7 @@ func (r *reader) refresh(settle bool, now time.Time) result {
 	r.ask(&out)
 	if !out.more {
 		// Nothing dated follows: what has no date is new.
-		out.drafts = append(out.drafts, r.undated...)
-		r.undated = nil
+		r.flush(&out)
 	}
 	out.turn = r.proj.Turn()
 	if moved {
@@ -223,8 +224,7 @@ func (r *reader) see(w providers.Witness, silent time.Duration, now time.Time) r
 	}
 	before := a.Held()
 	r.admit(&out, a.See(w, silent), now)
-	out.drafts = append(out.drafts, r.undated...)
-	r.undated = nil
+	r.flush(&out)
 	if !a.Held() && (before || len(out.drafts) > 0) {
 		r.safe, r.state = r.file.Offset(), r.proj.State()
 		if out.err = r.advance(); out.err == nil {
@@ -278,8 +278,7 @@ func (r *reader) reset(out *result, why providers.Reset, now time.Time) {
 	if h, ok := before.(providers.Holder); ok && (h.Held() || h.Quiet() > 0) && !goesOn(before.Turn(), r.proj.Turn()) {
 		r.admit(out, h.Settle(), now)
 	}
-	out.drafts = append(out.drafts, r.undated...)
-	r.undated = nil
+	r.flush(out)
 	out.drafts = append(out.drafts, providers.Draft{
 		Key:         fmt.Sprintf("reset/%d/%d", r.resets, at),
 		Kind:        providers.ObserverFailure,
@@ -382,18 +381,23 @@ func (r *reader) admit(out *result, drafts []providers.Draft, now time.Time) {
 		case d.At.Before(epoch):
 			d.At = time.Time{}
 			r.undated = append(r.undated, d)
-			if len(r.undated) >= maxDrafts {
-				out.drafts = append(out.drafts, r.undated...) // no date is near
-				r.undated = nil
+			r.undatedBytes += len(d.Text) + len(d.Detail)
+			if len(r.undated) >= maxDrafts || r.undatedBytes >= maxUndated {
+				r.flush(out) // no date is near
 			}
 		case d.At.Before(history):
-			r.undated = nil
+			r.undated, r.undatedBytes = nil, 0
 		default:
-			out.drafts = append(out.drafts, r.undated...)
+			r.flush(out)
 			out.drafts = append(out.drafts, d)
-			r.undated = nil
 		}
 	}
+}
+
+// flush takes the drafts that waited for a date as new.
+func (r *reader) flush(out *result) {
+	out.drafts = append(out.drafts, r.undated...)
+	r.undated, r.undatedBytes = nil, 0
 }
 
 // unit is what an offset of a framing counts.

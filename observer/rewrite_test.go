@@ -1,7 +1,9 @@
 package observer
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,5 +95,29 @@ func appendTo(t *testing.T, path string, recs ...fakeRecord) {
 	defer f.Close()
 	if _, err := f.Write(encodeRecords(t, recs...)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Drafts without a date are bounded by their bytes too: a batch of them may be
+// some MiB, and there may be many batches before a date.
+func TestUndatedBytesAreBounded(t *testing.T) {
+	var recs []fakeRecord
+	for i := range 64 {
+		recs = append(recs, fakeRecord{ID: fmt.Sprint("m", i), Do: "say", Text: strings.Repeat("x", 1<<20)})
+	}
+	r := readerOf(t, 0, recs...)
+	n, more := 0, true
+	for more {
+		out := r.refresh(false, now())
+		if out.err != nil {
+			t.Fatal(out.err)
+		}
+		n, more = n+len(out.drafts), out.more
+		if len(r.undated) > maxUndated>>20 {
+			t.Fatalf("%d drafts of 1 MiB wait for a date", len(r.undated))
+		}
+	}
+	if n != len(recs) {
+		t.Fatalf("%d drafts of %d records", n, len(recs))
 	}
 }
