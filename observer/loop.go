@@ -252,14 +252,13 @@ func (o *Observer) stir(a *artifact, now time.Time) {
 		if now.Sub(a.askAt) > probeGapMax {
 			a.asked = probeGap
 		}
-		if now.Before(a.askAt) {
-			o.probeForced = true
-			o.probeBy(a.askAt)
-			return
+		at := a.askAt
+		if !now.Before(a.askAt) {
+			at = now
+			a.askAt = now.Add(a.asked)
+			a.asked = min(2*a.asked, probeGapMax)
 		}
-		a.askAt = now.Add(a.asked)
-		a.asked = min(2*a.asked, probeGapMax)
-		o.probeSoon(now)
+		o.probeUnowned(at, now)
 		return
 	}
 	a.idled = false
@@ -282,11 +281,23 @@ func (o *Observer) probeSoon(now time.Time) {
 	o.probeBy(later(now, o.probedAt.Add(probeGap)))
 }
 
-func (o *Observer) probeBy(at time.Time) {
-	if o.probing {
-		// The one under way may have looked already.
-		o.probeAgain = true
+// probeUnowned asks for a look on behalf of an artifact that nobody owns. There
+// may be many of them, and all may be written to at once: together they get
+// looksAtOnce, and then one in lookEvery.
+func (o *Observer) probeUnowned(at, now time.Time) {
+	at = later(at, later(now, o.probedAt.Add(probeGap)))
+	if o.probeForced && !o.probeAt.After(at) {
+		return // the one that is planned does for this one too
 	}
+	at = later(at, o.lookedFor.Add(-looksAtOnce*lookEvery))
+	o.lookedFor = later(o.lookedFor, at).Add(lookEvery)
+	o.probeForced = true
+	o.probeBy(at)
+}
+
+// probeBy plans a look. While one is under way, which may have passed the place
+// already, that is the next.
+func (o *Observer) probeBy(at time.Time) {
 	if at.Before(o.probeAt) {
 		o.probeAt = at
 	}

@@ -57,7 +57,7 @@ type Observer struct {
 	degraded  bool // some directories are not watched, and the log says so
 
 	sweeping, sweepAgain bool
-	probing, probeAgain  bool
+	probing              bool
 	recheckUntil         time.Time
 	probeForced          bool // something happened that may change who owns what
 	probeTitles          bool // something waits for the titles as they are now
@@ -65,6 +65,7 @@ type Observer struct {
 	sweepAt, probeAt     time.Time
 	sweepBegan           time.Time
 	probedAt, sweptAt    time.Time
+	lookedFor            time.Time // looks for artifacts that nobody owns are paid for up to here
 	sweeps               uint64
 	watchRoots           []watch.Root
 	stopping             bool

@@ -36,6 +36,10 @@ const (
 	// the time is put off.
 	probeGap    = 40 * time.Millisecond
 	probeGapMax = 2 * time.Second
+	// looksAtOnce is how many looks all artifacts that nobody owns may ask for
+	// one after the other, and lookEvery how often they get one after that.
+	looksAtOnce = 25
+	lookEvery   = 250 * time.Millisecond
 	// resumeGrace is how long a new process may take to show which session it
 	// resumes, when a resumed session would decide its agent id.
 	resumeGrace = 4 * time.Second

@@ -45,10 +45,7 @@ func (o *Observer) onProbe(p probed) {
 	now := time.Now()
 	o.probing = false
 	o.probedAt = now
-	if o.probeAgain {
-		o.probeAgain = false
-		o.probeAt = now.Add(probeGap)
-	}
+	o.probeAt = later(o.probeAt, now.Add(probeGap))
 	o.logProbe(p)
 	if p.err != nil {
 		o.probeForced = true // what asked for this look is owed still
