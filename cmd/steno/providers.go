@@ -5,6 +5,7 @@ import (
 	"steno/providers/claude"
 	"steno/providers/codex"
 	"steno/providers/copilot"
+	"steno/providers/gemini"
 )
 
 // allProviders is the one list of the programs that Steno observes.
@@ -13,5 +14,6 @@ func allProviders() []providers.Provider {
 		claude.Provider{},
 		codex.Provider{},
 		copilot.Provider{},
+		gemini.Provider{},
 	}
 }
