@@ -158,6 +158,22 @@ func key(name string) action {
 func prompt(text string) action {
 	return func(a *agent) {
 		a.w.t.Helper()
+// answer presses a key on a dialog that shows a text, and waits until that is
+// gone. A program may drop what is pressed in the first moments of a dialog, lest
+// somebody who still types answers it (Claude Code 2.1.332 does): then the dialog
+// stays, and the key is pressed once more.
+func answer(name, dialog string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		away := func() bool { return !strings.Contains(squeeze(a.screen()), squeeze(dialog)) }
+		key(name)(a)
+		if !within(times(swallowed), away) {
+			key(name)(a)
+			a.w.eventually("the dialog goes away: "+dialog, away)
+		}
+	}
+}
+
 		a.w.prompts = append(a.w.prompts, text)
 		command(text)(a)
 	}

@@ -45,5 +45,5 @@ func settleClaude(w *world, dirs []string) {
 	})
 	w.must(err)
 	w.write(".claude.json", string(state))
-	w.write(".claude/settings.json", `{"permissions":{"allow":["Bash(echo:*)","Bash(sleep:*)","Bash(ls:*)","Bash(codex:*)"]}}`)
+	w.write(".claude/settings.json", `{"permissions":{"defaultMode":"default","allow":["Bash(echo:*)","Bash(sleep:*)","Bash(ls:*)","Bash(tail:*)","Bash(codex:*)"]}}`)
 }

@@ -105,14 +105,14 @@ var claudeScenarios = []scenario{
 		{claude(), "available"},
 		{do(prompt("SCENARIO:permission"), see("Do you want to")), asked("A", "SCENARIO:permission") + `message A "PERMISSION: may I?"`},
 		{status("busy"), ""},
-		{key("Enter"), done("A", "PERMISSION: thanks.")},
+		{answer("Enter", "Do you want to"), done("A", "PERMISSION: thanks.")},
 		{status("idle"), ""},
 		exited,
 	}},
 	{name: "permission-escaped", about: "a permission dialog, left with Esc", steps: []step{
 		{claude(), "available"},
 		{do(prompt("SCENARIO:permission"), see("Do you want to")), asked("A", "SCENARIO:permission") + `message A "PERMISSION: may I?"`},
-		{key("Escape"), "final A aborted\nwaiting A"},
+		{answer("Escape", "Do you want to"), "final A aborted\nwaiting A"},
 		plain("B"),
 		exited,
 	}},
@@ -121,7 +121,7 @@ var claudeScenarios = []scenario{
 		{do(prompt("SCENARIO:question"), see("Enter to select")), asked("A", "SCENARIO:question") + `
 			message A "QUESTION: I have to know."
 			question A user_question "Colour" "Which colour?" Red|Blue`},
-		{key("2"), done("A", "QUESTION: thanks.")},
+		{answer("2", "Enter to select"), done("A", "QUESTION: thanks.")},
 		exited,
 	}},
 	{name: "question-cancelled", about: "a question, left with Esc", steps: []step{
@@ -129,7 +129,7 @@ var claudeScenarios = []scenario{
 		{do(prompt("SCENARIO:question"), see("Enter to select")), asked("A", "SCENARIO:question") + `
 			message A "QUESTION: I have to know."
 			question A user_question "Colour" "Which colour?" Red|Blue`},
-		{key("Escape"), "final A aborted\nwaiting A"},
+		{answer("Escape", "Enter to select"), "final A aborted\nwaiting A"},
 		plain("B"),
 		exited,
 	}},
@@ -139,7 +139,7 @@ var claudeScenarios = []scenario{
 			message A "PLAN: I write it down."
 			message A "PLAN: it is ready."
 			plan A "# The plan\n\n1. Look\n2. Leap"`},
-		{key("Enter"), done("A", "PLAN: understood.")},
+		{answer("Enter", "Would you like to proceed"), done("A", "PLAN: understood.")},
 		exited,
 	}},
 	{name: "form-answered", about: "a form of two questions is no event", steps: []step{
@@ -163,7 +163,7 @@ var claudeScenarios = []scenario{
 			message A "PLAN: I write it down."
 			message A "PLAN: it is ready."
 			plan A "# The plan\n\n1. Look\n2. Leap"`},
-		{key("Escape"), "final A aborted\nwaiting A"},
+		{answer("Escape", "Would you like to proceed"), "final A aborted\nwaiting A"},
 		exited,
 	}},
 	{name: "esc-silent", about: "Esc before any output, and then nothing: the program says that it is idle", steps: []step{
@@ -192,7 +192,7 @@ var claudeScenarios = []scenario{
 	}},
 	{name: "esc-tool", about: "Esc while a tool runs", steps: []step{
 		{claude(), "available"},
-		{do(prompt("SCENARIO:slowtool"), running("sleep 300")), asked("A", "SCENARIO:slowtool") + `message A "SLOWTOOL: wait."`},
+		{do(prompt("SCENARIO:endless"), running("tail -F never-made")), asked("A", "SCENARIO:endless") + `message A "ENDLESS: wait."`},
 		{key("Escape"), "final A aborted\nwaiting A"},
 		plain("B"),
 		exited,

@@ -68,26 +68,26 @@ var codexScenarios = []scenario{
 	{name: "approval-granted", about: "an approval dialog leaves no record; it is answered with yes", steps: []step{
 		{codex("--no-daemon"), "available"},
 		{do(prompt("SCENARIO:escalate"), see("Would you like to run")), asked("A", "SCENARIO:escalate") + `message A "ESCALATE: may I?"`},
-		{key("y"), done("A", "ESCALATE: thanks.")},
+		{answer("y", "Would you like to run"), done("A", "ESCALATE: thanks.")},
 		exited,
 	}},
 	{name: "approval-escaped", about: "an approval dialog, left with Esc", steps: []step{
 		{codex("--no-daemon"), "available"},
 		{do(prompt("SCENARIO:escalate"), see("Would you like to run")), asked("A", "SCENARIO:escalate") + `message A "ESCALATE: may I?"`},
-		{key("Escape"), "final A aborted\nwaiting A"},
+		{answer("Escape", "Would you like to run"), "final A aborted\nwaiting A"},
 		plain("B"),
 		exited,
 	}},
 	{name: "question-answered", about: "a question leaves no record until it is answered", steps: []step{
 		{codex("--no-daemon"), "available"},
 		{do(prompt("SCENARIO:ask"), see("Which colour?")), asked("A", "SCENARIO:ask")},
-		{key("2"), done("A", "ASK: thanks.")},
+		{answer("2", "enter to submit answer"), done("A", "ASK: thanks.")},
 		exited,
 	}},
 	{name: "question-escaped", about: "a question, left with Esc", steps: []step{
 		{codex("--no-daemon"), "available"},
 		{do(prompt("SCENARIO:ask"), see("Which colour?")), asked("A", "SCENARIO:ask")},
-		{key("Escape"), "final A aborted\nwaiting A"},
+		{answer("Escape", "enter to submit answer"), "final A aborted\nwaiting A"},
 		plain("B"),
 		exited,
 	}},
@@ -97,7 +97,7 @@ var codexScenarios = []scenario{
 		{do(prompt("SCENARIO:proposal"), see("Implement this plan?")), asked("A", "SCENARIO:proposal") + `
 			plan A "# The plan\n\n- Look\n- Leap"
 			` + done("A", "PROPOSAL: look.")},
-		{do(key("Escape"), gone("Implement this plan?")), ""},
+		{answer("Escape", "Implement this plan?"), ""},
 		exited,
 	}},
 	{name: "esc-silent", about: "Esc before any output", steps: []step{

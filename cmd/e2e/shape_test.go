@@ -121,6 +121,9 @@ func (s shapes) walk(kind, path string, value any, named map[string]bool, deep i
 	if deep > 0 {
 		switch v := value.(type) {
 		case map[string]any:
+			if isSchema(v) {
+				break // a field like any other
+			}
 			below = len(v)
 			at := path
 			if name, ok := v["type"].(string); ok && !named[path] {
@@ -139,6 +142,13 @@ func (s shapes) walk(kind, path string, value any, named map[string]bool, deep i
 	if below == 0 {
 		s.add(kind, path)
 	}
+}
+
+// isSchema tells a JSON schema of a tool, which says what the tool is and nothing
+// of the record.
+func isSchema(o map[string]any) bool {
+	_, properties := o["properties"].(map[string]any)
+	return properties && o["type"] == "object" || o["$schema"] != nil
 }
 
 func join(path, key string) string { return strings.TrimPrefix(path+"."+key, ".") }

@@ -65,6 +65,7 @@ func TestShapes(t *testing.T) {
 		{"", []string{"type", "subtype"}, `{"type":"system","subtype":"turn_duration","empty":{},"none":[],"null":null}`},
 		{"", []string{"type", "subtype"}, `{"type":"SECRET words","files":{"/a/SECRET.txt":{"size":1},"/b":{"size":2,"mode":3}}}`},
 		{"", []string{"type", "payload.type"}, `{"type":"item","payload":{"type":"message","content":[{"type":"output_text","text":"SECRET"}]}}`},
+		{"tool", nil, `{"schema":{"type":"object","properties":{"SECRET":{"type":"string"}}},"other":{"$schema":"u","type":"array"},"properties":{"a":1}}`},
 		{"registry", nil, `{"type":"session","pid":12}`},
 		{"", nil, `[1,[2,{"a":true}]]`},
 		{"", nil, `"SECRET"`},
@@ -97,6 +98,10 @@ system/turn_duration
 	null
 	subtype
 	type
+tool
+	other
+	properties.a
+	schema
 user
 	message.content
 	message.content.*(text).type

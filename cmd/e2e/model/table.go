@@ -17,6 +17,8 @@ var scripts = map[string]Script{
 	"held":     {say("HELD: first words, " + pause + "and the rest.")},
 	"silent":   {answer(hold(), text("SILENT: at last."))},
 	"slowtool": {answer(text("SLOWTOOL: wait."), shell("sleep 300")), say("SLOWTOOL: it slept.")},
+	// Claude Code from 2.1.332 on refuses to sleep.
+	"endless": {answer(text("ENDLESS: wait."), shell("tail -F never-made")), say("ENDLESS: it was made.")},
 	"midtool": {
 		answer(text("MIDTOOL: before."), shell("echo mid")),
 		answer(hold(), text("MIDTOOL: after.")),
