@@ -1,0 +1,136 @@
+package kimi
+
+import (
+	"path/filepath"
+	"strings"
+
+	"steno/providers"
+)
+
+// EnvKeys are the variables that name the program's directories.
+func (Provider) EnvKeys() []string { return []string{"HOME", "KIMI_CODE_HOME", "KIMI_SHARE_DIR"} }
+
+// NeedsOpen is false: the program opens its record for each write only (2.1.0,
+// seen with strace).
+func (Provider) NeedsOpen() bool { return false }
+
+// Recognise goes by the command line. It is `node <bin>/kimi` or `node
+// .../@moonshot-ai/kimi-code/dist/main.mjs` for the first 3 to 5 s, and then
+// "kimi-code" with the arguments lost (2.1.0). A single executable, as the
+// package can build one, is known by its name.
+func (Provider) Recognise(p providers.Process) providers.Part {
+	base := filepath.Base(strings.TrimSuffix(p.Exe, " (deleted)"))
+	name := ""
+	if len(p.Args) > 0 {
+		name = strings.TrimRight(filepath.Base(p.Args[0]), " ")
+	}
+	var rest []string
+	switch {
+	case base == "kimi" || base == "kimi-code":
+		rest = p.Args[min(1, len(p.Args)):]
+	case !interpreter(base) && (base != "." || p.Comm != "kimi-code"):
+		return providers.NotMine
+	case name == "kimi-code" || len(p.Args) == 0 && p.Comm == "kimi-code":
+		return providers.Worker
+	default:
+		script, after, ok := scriptOf(p.Args[min(1, len(p.Args)):])
+		if !ok || !ours(script) {
+			return providers.NotMine
+		}
+		rest = after
+	}
+	if subcommand(rest) {
+		return providers.Helper
+	}
+	return providers.Worker
+}
+
+func interpreter(base string) bool {
+	return base == "node" || base == "nodejs" || base == "bun" || base == "deno"
+}
+
+// flags of node whose value is the next argument.
+var valued = map[string]bool{"-r": true, "--require": true, "--import": true, "--loader": true, "--env-file": true, "-C": true, "--conditions": true}
+
+// scriptOf is the first argument of an interpreter that is no flag, and what
+// follows it.
+func scriptOf(args []string) (script string, after []string, ok bool) {
+	for i := 0; i < len(args); i++ {
+		switch a := args[i]; {
+		case valued[a]:
+			i++
+		case strings.HasPrefix(a, "-"), i == 0 && a == "run":
+		default:
+			return a, args[i+1:], true
+		}
+	}
+	return "", nil, false
+}
+
+// ours says whether a script is the program: the npm link, or its file.
+func ours(script string) bool {
+	base := filepath.Base(script)
+	return base == "kimi" || base == "kimi-code" || base == "main.mjs" && strings.Contains(script, "/@moonshot-ai/kimi-code/")
+}
+
+// subcommands run no session in their terminal. Only the first argument counts:
+// a prompt may have any words.
+var subcommands = map[string]bool{
+	"export": true, "fork": true, "provider": true, "session": true, "acp": true, "web": true, "server": true, "rc": true,
+	"remote": true, "login": true, "doctor": true, "vis": true, "install-desktop": true, "migrate": true, "upgrade": true,
+	"update": true, "help": true,
+}
+
+func subcommand(args []string) bool {
+	if len(args) == 0 {
+		return false
+	}
+	switch args[0] {
+	case "-V", "--version", "-h", "--help":
+		return true
+	}
+	return subcommands[args[0]]
+}
+
+// programArgs are the arguments of the program itself, while they can be seen.
+func programArgs(p providers.Process) []string {
+	rest := p.Args[min(1, len(p.Args)):]
+	if interpreter(filepath.Base(strings.TrimSuffix(p.Exe, " (deleted)"))) {
+		_, after, ok := scriptOf(rest)
+		if !ok {
+			return nil
+		}
+		return after
+	}
+	return rest
+}
+
+// asked is what a command line asks for: an earlier session, and which one where
+// it names it.
+func asked(args []string) (earlier bool, session string) {
+	for i, a := range args {
+		if a == "--" {
+			break
+		}
+		name, value, inline := strings.Cut(a, "=")
+		switch name {
+		case "-c", "--continue":
+			earlier = true
+		case "-S", "--session", "-r", "--resume":
+			earlier = true
+			if !inline && i+1 < len(args) {
+				value = args[i+1]
+			}
+			if sessionID.MatchString(value) {
+				session = value
+			}
+		}
+	}
+	return earlier, session
+}
+
+// Resumes says whether the command line asks for an earlier session.
+func (Provider) Resumes(p providers.Process) bool {
+	earlier, _ := asked(programArgs(p))
+	return earlier
+}

@@ -1,0 +1,69 @@
+package kimi
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"steno/providers"
+)
+
+// maxQuestion bounds a question that becomes an approval, in bytes, and
+// maxOptions its answers. A longer one gives no event.
+const (
+	maxQuestion = 64 << 10
+	maxOptions  = 32
+)
+
+// readRequest reads what the user is asked: a plan to review, or one question
+// with one answer. A permission to run a tool gives no event.
+func (f *fact) readRequest(kind, req []byte, tool string) {
+	if n := number(member(req, "turnId")); n >= 0 {
+		f.turn = n
+	}
+	switch {
+	case is(kind, "approval"):
+		display := member(req, "display")
+		if is(member(display, "kind"), "plan_review") {
+			f.text = strings.TrimSpace(text(member(display, "plan")))
+		}
+	case is(kind, "question"):
+		if tool == "" {
+			tool = f.id
+		}
+		f.question = question(tool, member(req, "questions"))
+	}
+}
+
+// question makes an approval of a form (2.1.0) when it is one question with one
+// answer. A form of several questions or answers is not on the default stream.
+func question(item string, raw []byte) *providers.Approval {
+	if item == "" || len(raw) > maxQuestion {
+		return nil
+	}
+	var form []struct {
+		Question    string `json:"question"`
+		Header      string `json:"header"`
+		MultiSelect bool   `json:"multiSelect"`
+		Options     []struct {
+			Label       string `json:"label"`
+			Description string `json:"description"`
+		} `json:"options"`
+	}
+	if json.Unmarshal(raw, &form) != nil || len(form) != 1 {
+		return nil
+	}
+	q := form[0]
+	if q.Question == "" || q.MultiSelect || len(q.Options) == 0 || len(q.Options) > maxOptions {
+		return nil
+	}
+	a := &providers.Approval{Kind: "user_question", Item: item, Prompt: q.Question, Reason: q.Header}
+	for i, o := range q.Options {
+		if o.Label == "" {
+			return nil
+		}
+		a.Choices = append(a.Choices, providers.Choice{ID: fmt.Sprintf("option_%d", i+1), Label: o.Label, Description: o.Description})
+	}
+	a.Questions = []providers.Question{{Header: q.Header, Question: q.Question, Options: a.Choices}}
+	return a
+}
