@@ -154,10 +154,6 @@ func key(name string) action {
 	}
 }
 
-// prompt types a prompt and sends it.
-func prompt(text string) action {
-	return func(a *agent) {
-		a.w.t.Helper()
 // answer presses a key on a dialog that shows a text, and waits until that is
 // gone. A program may drop what is pressed in the first moments of a dialog, lest
 // somebody who still types answers it (Claude Code 2.1.332 does): then the dialog
@@ -174,6 +170,10 @@ func answer(name, dialog string) action {
 	}
 }
 
+// prompt types a prompt and sends it.
+func prompt(text string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
 		a.w.prompts = append(a.w.prompts, text)
 		command(text)(a)
 	}
