@@ -1,0 +1,164 @@
+package opencode
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"modernc.org/sqlite" // the program's records are rows; read-only, see the package comment
+
+	"steno/providers"
+)
+
+// Bounds of one look into a database.
+const (
+	maxTransaction = 100 * time.Millisecond // a read transaction, so that no checkpoint of the program waits
+	busyTimeout    = 50                     // ms, while the program recovers its log of writes
+)
+
+// Primary result codes of SQLite; extended ones have them in their low byte.
+const (
+	codeBusy      = 5
+	codeLocked    = 6
+	codeReadonly  = 8 // a lock on the shared memory could not be had read-only
+	codeInterrupt = 9
+	codeCantOpen  = 14
+	codeProtocol  = 15
+	codeSchema    = 17
+)
+
+// errBusy wraps what the next try may not meet: a lock, a recovery, our own
+// limit of time.
+var errBusy = errors.New("the database is busy")
+
+// identity of a database file.
+type identity struct{ dev, ino uint64 }
+
+func identify(path string) (identity, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return identity{}, bare("look at database", err)
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.Mode().IsRegular() {
+		return identity{}, errors.New("look at database: it is not a regular file")
+	}
+	return identity{uint64(st.Dev), st.Ino}, nil
+}
+
+// bare is an error without the path in it.
+func bare(doing string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// split is the database and the session of an artifact's path.
+func split(a providers.Artifact) (db, session string, err error) {
+	db, session = filepath.Split(a.Path)
+	db = filepath.Clean(db)
+	if !sessionID.MatchString(session) || !filepath.IsAbs(db) {
+		return "", "", errors.New("the artifact is not the rows of a session")
+	}
+	return db, session, nil
+}
+
+// view is one read transaction.
+type view struct {
+	ctx     context.Context
+	tx      *sql.Tx
+	session string
+	events  bool  // the database has the table of events
+	born    int64 // of the session, ms
+}
+
+// look opens the database, runs f in one read transaction of at most 100 ms and
+// closes it. Opening costs some 1 ms, a connection that stays open would keep
+// the program from folding its log of writes when it ends, and a database
+// that was replaced is noticed at once.
+//
+// The file and its shared memory are opened O_RDONLY (mode=ro, readonly_shm):
+// SQLite alone would open the shared memory for writing, and create it. The
+// locks that a reader takes are advisory locks on open files and are gone with
+// the transaction. Where there is no shared memory file, nobody has the
+// database open; then it is not read (errBusy).
+func look(ctx context.Context, db, session string, f func(*view) error) error {
+	dsn := url.URL{Scheme: "file", Path: db, RawQuery: fmt.Sprintf(
+		"mode=ro&readonly_shm=1&_pragma=busy_timeout(%d)&_pragma=query_only(1)", busyTimeout)}
+	conn, err := sql.Open("sqlite", dsn.String())
+	if err != nil {
+		return errors.New("open database: the name is not usable")
+	}
+	defer conn.Close()
+	conn.SetMaxOpenConns(1)
+	short, cancel := context.WithTimeout(ctx, maxTransaction)
+	defer cancel()
+	tx, err := conn.BeginTx(short, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return classify(short, "open database", err)
+	}
+	defer tx.Rollback()
+	v := &view{ctx: short, tx: tx, session: session}
+	if err := v.begin(); err != nil {
+		return err
+	}
+	return f(v)
+}
+
+// begin reads what every look needs.
+func (v *view) begin() error {
+	var n int
+	err := v.tx.QueryRowContext(v.ctx, queryTable).Scan(&n)
+	if err != nil {
+		return classify(v.ctx, "read schema", err)
+	}
+	v.events = n > 0
+	if v.session == "" {
+		return nil
+	}
+	var born sql.NullInt64
+	err = v.tx.QueryRowContext(v.ctx, queryBorn, v.session).Scan(&born)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return fmt.Errorf("find session: %w", fs.ErrNotExist)
+	case err != nil:
+		return classify(v.ctx, "find session", err)
+	}
+	v.born = born.Int64
+	return nil
+}
+
+// Queries that run repeatedly: a test asks for their plans.
+const (
+	queryTable = `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'event'`
+	queryBorn  = `SELECT time_created FROM session WHERE id = ?`
+)
+
+// classify turns an error of SQLite into one of ours: without text of the
+// database, and errBusy where the next try may do.
+func classify(ctx context.Context, doing string, err error) error {
+	var coded *sqlite.Error
+	if errors.As(err, &coded) {
+		switch code := coded.Code(); code & 0xff {
+		case codeBusy, codeLocked, codeReadonly, codeProtocol, codeSchema, codeCantOpen:
+			return fmt.Errorf("%s: %w (code %d)", doing, errBusy, code)
+		case codeInterrupt:
+			return fmt.Errorf("%s: %w (not done within %v)", doing, errBusy, maxTransaction)
+		default:
+			return fmt.Errorf("%s: SQLite code %d", doing, code)
+		}
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w (not done within %v)", doing, errBusy, maxTransaction)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
