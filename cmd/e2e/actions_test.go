@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -337,7 +338,12 @@ func restart(sig syscall.Signal) action {
 func down(a *agent) {
 	a.w.t.Helper()
 	if !a.w.heard {
-		a.w.read(<-a.w.pages)
+		select {
+		case page := <-a.w.pages:
+			a.w.read(page)
+		case <-time.After(patience):
+			a.w.t.Fatalf("the follower heard nothing in %s", patience)
+		}
 	}
 	a.w.stop(syscall.SIGKILL)
 }
@@ -467,8 +473,14 @@ func alone(good bool, name string, args ...string) action {
 		cmd := a.w.command(name, args...)
 		cmd.Dir = filepath.Join(a.w.dir, a.dir())
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		if out, err := cmd.CombinedOutput(); (err == nil) != good {
-			a.w.t.Fatalf("%s: %v: %s", name, err, out)
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		cmd.WaitDelay = patience // it may leave somebody behind who holds its output
+		a.w.must(cmd.Start())
+		late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }) // it may have ended
+		defer late.Stop()
+		if err := cmd.Wait(); (err == nil) != good {
+			a.w.t.Fatalf("%s: %v: %s", name, err, out.Bytes())
 		}
 	}
 }
