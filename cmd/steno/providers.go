@@ -6,6 +6,7 @@ import (
 	"steno/providers/codex"
 	"steno/providers/copilot"
 	"steno/providers/gemini"
+	"steno/providers/kimi"
 )
 
 // allProviders is the one list of the programs that Steno observes.
@@ -15,5 +16,6 @@ func allProviders() []providers.Provider {
 		codex.Provider{},
 		copilot.Provider{},
 		gemini.Provider{},
+		kimi.Provider{},
 	}
 }

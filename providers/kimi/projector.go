@@ -188,7 +188,7 @@ func (p *projector) ask(f *fact) {
 }
 
 // end ends a turn. One that was superseded ends without a word on who has to act
-// while the newer one is open.
+// while the newer one is open, unless nobody was told of that one's start.
 func (p *projector) end(f *fact) {
 	newest := p.Phase == unknown || f.turn < 0 || f.turn >= p.Number
 	if newest && p.Phase == closed && f.turn == p.Number {
@@ -209,7 +209,7 @@ func (p *projector) end(f *fact) {
 			p.Since = 0
 		}
 		p.Phase, p.Number, p.Next = closed, f.turn, f.turn+1
-	case !newest && p.Phase == open:
+	case !newest && p.Phase == open && p.Since != 0:
 		return
 	}
 	p.emit(providers.Draft{Key: p.key(f.turn, "waiting", f), Kind: providers.TurnStateChanged, Turn: p.id(f.turn), At: f.at,

@@ -153,6 +153,9 @@ func TestTurns(t *testing.T) {
 		{"a turn whose start was lost", func(w *wire) {
 			w.prompt("0", "p").begin("2", "s1").say("2", "s1", "a", "hi").end("2", "s1", "end_turn").ended("2", "completed", "")
 		}, []string{"0 0 start", "0 0 agent", "3 2 say hi", "4 2 final completed hi", "4 2 user"}},
+		{"its end, where an older turn ends later", func(w *wire) {
+			w.prompt("0", "p").begin("2", "s1").ended("0", "completed", "").ended("2", "completed", "")
+		}, []string{"0 0 start", "0 0 agent", "2 0 final completed", "2 0 user", "3 2 final completed", "3 2 user"}},
 		{"blocked, and a word that nobody knows", func(w *wire) {
 			w.prompt("0", "p").ended("0", "blocked", "").prompt("1", "p").ended("1", "exploded", "")
 		}, []string{"0 0 start", "0 0 agent", "1 0 final aborted", "1 0 user", "2 1 start", "2 1 agent", "3 1 final aborted", "3 1 user"}},
