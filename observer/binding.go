@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"slices"
 	"time"
 
 	"steno/providers"
@@ -20,7 +21,42 @@ func (o *Observer) find(a *agent) *artifact {
 			return art
 		}
 	}
-	return o.bySession[sessionKey{a.row.Harness, a.match.Session}]
+	if art := a.art; art != nil && art.Session == a.match.Session {
+		return art // a copy of it that came up elsewhere is not its place
+	}
+	return o.transcript(sessionKey{a.row.Harness, a.match.Session})
+}
+
+// list makes an artifact known by its session.
+func (o *Observer) list(a *artifact) {
+	key := sessionKey{a.Provider, a.Session}
+	if a.Session != "" && !slices.Contains(o.bySession[key], a) {
+		o.bySession[key] = append(o.bySession[key], a)
+	}
+}
+
+// unlist forgets what list made known.
+func (o *Observer) unlist(a *artifact) {
+	key := sessionKey{a.Provider, a.Session}
+	left := slices.DeleteFunc(o.bySession[key], func(other *artifact) bool { return other == a })
+	if len(left) == 0 {
+		delete(o.bySession, key)
+		return
+	}
+	o.bySession[key] = left
+}
+
+// transcript is the artifact of a session, nil when there is none. Of copies in
+// several places it is the one that was written last, as long as no evidence
+// names a place.
+func (o *Observer) transcript(key sessionKey) *artifact {
+	var best *artifact
+	for _, a := range o.bySession[key] {
+		if best == nil || a.modified.After(best.modified) || a.modified.Equal(best.modified) && a.Path < best.Path {
+			best = a
+		}
+	}
+	return best
 }
 
 // touchUnseen takes in an artifact that evidence names before any hint or
@@ -39,9 +75,7 @@ func (o *Observer) touchUnseen(path string) *artifact {
 	if a.Framing != providers.Rows {
 		o.unswept[path] = a.modified // no sweep ever sees rows
 	}
-	if a.Session != "" && o.bySession[sessionKey{a.Provider, a.Session}] == nil {
-		o.bySession[sessionKey{a.Provider, a.Session}] = a
-	}
+	o.list(a)
 	return a
 }
 

@@ -61,7 +61,7 @@ func (o *Observer) mayResume(w *bind.Owner, m bind.Match) bool {
 	if !m.Bound {
 		return true
 	}
-	return o.artifacts[m.Path] == nil && o.bySession[sessionKey{w.Provider, m.Session}] == nil
+	return o.artifacts[m.Path] == nil && o.transcript(sessionKey{w.Provider, m.Session}) == nil
 }
 
 // newer is the agent that lived last; a may be nil.

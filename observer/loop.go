@@ -224,9 +224,7 @@ func (o *Observer) touch(path string, now time.Time) *artifact {
 		o.artifacts[path] = a
 		o.unswept[path] = now
 		o.recheckUntil = now.Add(recheckFor)
-		if a.Session != "" {
-			o.bySession[sessionKey{a.Provider, a.Session}] = a
-		}
+		o.list(a)
 	}
 	o.changed(a, now)
 	return a

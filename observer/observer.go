@@ -38,7 +38,8 @@ type Observer struct {
 
 	claims    claimer
 	artifacts map[string]*artifact
-	bySession map[sessionKey]*artifact
+	// bySession has several where a file was copied.
+	bySession map[sessionKey][]*artifact
 	unswept   map[string]time.Time // artifacts that hints told of and no sweep saw yet
 	live      map[*artifact]bool   // bound or closing
 	agents    map[string]*agent    // by agent id
@@ -103,7 +104,7 @@ func New(opt Options) (*Observer, error) {
 		// One job a worker is under way; the rest waits in the loop's queue,
 		// oldest first.
 		jobs: make(chan *job), results: make(chan *job, opt.Workers),
-		artifacts: map[string]*artifact{}, bySession: map[sessionKey]*artifact{}, live: map[*artifact]bool{},
+		artifacts: map[string]*artifact{}, bySession: map[sessionKey][]*artifact{}, live: map[*artifact]bool{},
 		unswept: map[string]time.Time{},
 		agents:  map[string]*agent{}, byProcess: map[process]*agent{}, dead: map[process]time.Time{},
 		sources: map[string]store.Source{}, slots: map[string]uint32{}, failures: map[string]uint64{},

@@ -184,10 +184,7 @@ func (o *Observer) forget(path string) {
 	if a != nil {
 		delete(o.artifacts, path)
 		delete(o.unswept, path)
-		key := sessionKey{a.Provider, a.Session}
-		if o.bySession[key] == a {
-			delete(o.bySession, key)
-		}
+		o.unlist(a)
 	}
 	if _, ok := o.sources[path]; ok {
 		delete(o.sources, path)
