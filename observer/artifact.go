@@ -36,6 +36,7 @@ type artifact struct {
 	closing bool // detach once everything is read
 	idled   bool // Idle was asked since the last change
 	lost    bool // a sweep did not find the file any more while it was bound
+	missed  bool // the last read did not find it
 	last    time.Time
 	due     time.Time     // next refresh; zero = none
 	settle  time.Time     // when silence decides; zero = nothing waits

@@ -227,7 +227,7 @@ func TestUnreadableDirectoryIsNotEmpty(t *testing.T) {
 	dir := t.TempDir()
 	mustWrite(t, filepath.Join(dir, "a.jsonl"), []byte("{}\n"))
 	mustWrite(t, filepath.Join(dir, "b.jsonl"), []byte("{}\n"))
-	s := &sweeper{last: map[string]seenFile{}}
+	s := newSweeper(time.Hour)
 	roots := []watch.Root{{Dir: dir}}
 	if d := s.sweep(t.Context(), roots, 1); len(d.changed) != 2 {
 		t.Fatalf("%+v", d)

@@ -117,7 +117,7 @@ func New(opt Options) (*Observer, error) {
 		providers: opt.Providers, env: opt.Env, extra: opt.Extra,
 		described: map[string]description{}, arguments: map[claimant][]providers.Evidence{}, listNow: make(chan chan []mux.Listing),
 	}
-	o.sweeper = &sweeper{in: make(chan []watch.Root, 1), out: make(chan sweepDone, 1), last: map[string]seenFile{}}
+	o.sweeper = newSweeper(opt.rootPatience)
 	o.commits = &committer{
 		store: opt.Store, in: make(chan commit), acks: make(chan []*artifact, 64),
 		beat: opt.Heartbeat, log: opt.Log,

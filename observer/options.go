@@ -90,6 +90,10 @@ type Options struct {
 	Heartbeat func()
 	Version   string
 	Log       zerolog.Logger
+
+	// rootPatience is how long a root that was there may be away before what it
+	// held counts as gone. A seam for tests.
+	rootPatience time.Duration
 }
 
 func (o *Options) setDefaults() {
@@ -98,6 +102,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.SweepDegraded <= 0 {
 		o.SweepDegraded = 2 * time.Second
+	}
+	if o.rootPatience <= 0 {
+		o.rootPatience = time.Hour
 	}
 	if o.Throttle <= 0 {
 		o.Throttle = 2 * time.Millisecond

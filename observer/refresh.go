@@ -165,6 +165,7 @@ func (o *Observer) finish(j *job) {
 	now := time.Now()
 	a := j.art
 	a.reader = j.reader
+	a.missed = false
 	if j.err != nil {
 		o.failed(a, j, now)
 	} else if a.errText != "" {
@@ -218,7 +219,8 @@ func (o *Observer) finish(j *job) {
 func (o *Observer) failed(a *artifact, j *job, now time.Time) {
 	if j.result.gone || errors.Is(j.err, fs.ErrNotExist) {
 		// Moved to an archive or deleted: no failure. A hint will tell when it
-		// comes back.
+		// comes back; if it does not, the next sweep has it looked at.
+		a.missed = true
 		return
 	}
 	a.backoff = min(max(2*a.backoff, 100*time.Millisecond), 10*time.Second)

@@ -6,9 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
+	"steno/observer/tail"
 	"steno/observer/watch"
 )
 
@@ -24,7 +26,8 @@ type sweepDone struct {
 	changed []sighting
 	gone    []string
 	whole   bool              // every directory could be listed
-	missing map[string]bool   // roots that are not there
+	missing map[string]bool   // roots that are not there, and are not expected back
+	away    map[string]bool   // roots that are not there, or not what they were, and may come back
 	real    map[string]string // roots without symbolic links
 	took    time.Duration
 }
@@ -32,9 +35,24 @@ type sweepDone struct {
 // sweeper walks the roots and tells what changed. It stats files and never
 // opens one. Its memory of the last sweep is its own.
 type sweeper struct {
-	in   chan []watch.Root
-	out  chan sweepDone
-	last map[string]seenFile
+	in       chan []watch.Root
+	out      chan sweepDone
+	last     map[string]seenFile
+	roots    map[string]seenRoot
+	patience time.Duration // how long a root may be away
+}
+
+// seenRoot is a root that was there once.
+type seenRoot struct {
+	dev  uint64    // the file system that it was on
+	away time.Time // since when it is not there, or on another one; zero when it is
+}
+
+func newSweeper(patience time.Duration) *sweeper {
+	return &sweeper{
+		in: make(chan []watch.Root, 1), out: make(chan sweepDone, 1),
+		last: map[string]seenFile{}, roots: map[string]seenRoot{}, patience: patience,
+	}
 }
 
 type seenFile struct {
@@ -62,14 +80,9 @@ func (s *sweeper) run(ctx context.Context) error {
 }
 
 func (s *sweeper) sweep(ctx context.Context, roots []watch.Root, n uint64) sweepDone {
-	done := sweepDone{missing: map[string]bool{}, real: map[string]string{}}
-	for _, r := range roots {
-		if _, err := os.Stat(r.Dir); errors.Is(err, fs.ErrNotExist) {
-			done.missing[r.Dir] = true
-		}
-		done.real[r.Dir] = realPath(r.Dir)
-	}
 	start := time.Now()
+	done := sweepDone{missing: map[string]bool{}, away: map[string]bool{}, real: map[string]string{}}
+	s.lookAtRoots(roots, &done, start)
 	// The walk itself only ends early with ctx. What lies in a directory that
 	// could not be read is only gone if the file itself says so.
 	walked, err := watch.Walk(ctx, roots, func(path string, info fs.FileInfo) error {
@@ -84,7 +97,7 @@ func (s *sweeper) sweep(ctx context.Context, roots []watch.Root, n uint64) sweep
 	})
 	if err == nil {
 		for path, f := range s.last {
-			if f.sweep != n && (walked.Skipped == 0 || missing(path)) {
+			if f.sweep != n && !below(path, done.away) && (walked.Skipped == 0 || missing(path)) {
 				delete(s.last, path)
 				done.gone = append(done.gone, path)
 			}
@@ -93,6 +106,54 @@ func (s *sweeper) sweep(ctx context.Context, roots []watch.Root, n uint64) sweep
 	done.whole = err == nil && walked.Skipped == 0
 	done.took = time.Since(start)
 	return done
+}
+
+// lookAtRoots finds the roots that are not there. One that was there before may
+// be on a disk that is unmounted for a moment, and then it may be there as an
+// empty directory: what it held is not gone before patience has passed.
+func (s *sweeper) lookAtRoots(roots []watch.Root, done *sweepDone, now time.Time) {
+	listed := make(map[string]bool, len(roots))
+	for _, r := range roots {
+		listed[r.Dir] = true
+		done.real[r.Dir] = realPath(r.Dir)
+		info, err := tail.Stat(r.Dir)
+		there := err == nil
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			continue // out of reach: the walk will say so
+		}
+		was, known := s.roots[r.Dir]
+		switch {
+		case there && (!known || was.dev == info.Dev):
+			s.roots[r.Dir] = seenRoot{dev: info.Dev}
+		case !known:
+			done.missing[r.Dir] = true
+		case was.away.IsZero():
+			was.away = now
+			s.roots[r.Dir] = was
+			done.away[r.Dir] = true
+		case now.Sub(was.away) < s.patience:
+			done.away[r.Dir] = true
+		case there:
+			s.roots[r.Dir] = seenRoot{dev: info.Dev}
+		default:
+			done.missing[r.Dir] = true
+		}
+	}
+	for dir := range s.roots {
+		if !listed[dir] {
+			delete(s.roots, dir)
+		}
+	}
+}
+
+// below says whether a path lies in one of the directories.
+func below(path string, dirs map[string]bool) bool {
+	for dir := range dirs {
+		if strings.HasPrefix(path, dir+string(filepath.Separator)) {
+			return true
+		}
+	}
+	return false
 }
 
 // missing says whether a file is not there, and not only out of reach.
@@ -132,9 +193,14 @@ func (o *Observer) onSweep(d sweepDone) {
 	for path, since := range o.unswept {
 		// A sweep tells of everything that is new to it: what it passed over
 		// came and went between two sweeps.
-		if d.whole && since.Before(o.sweepBegan) {
+		if d.whole && since.Before(o.sweepBegan) && !below(path, d.away) {
 			delete(o.unswept, path)
 			o.forget(path)
+		}
+	}
+	for a := range o.live {
+		if a.missed {
+			o.stir(a, now) // it may have come back as it was
 		}
 	}
 	for i, r := range o.claims.roots {

@@ -195,7 +195,7 @@ func TestSymlinkedRoot(t *testing.T) {
 
 // The roots of agents that are gone are not kept for ever.
 func TestRootsOfDeadAgentsAreDropped(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.Sweep = 20 * time.Millisecond })
+	r := newRig(t, func(o *Options) { o.Sweep, o.rootPatience = 20*time.Millisecond, 50*time.Millisecond })
 	r.run()
 	home := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(home, "fake/reg"), 0o700); err != nil {
