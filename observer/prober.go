@@ -61,9 +61,22 @@ type prober struct {
 }
 
 type description struct {
-	dev, ino uint64
-	born     time.Time
-	session  providers.Session
+	of      tail.Info // the file as it was read
+	whole   bool      // its first record was there
+	session providers.Session
+}
+
+// holds says whether it is still good for what a file is now. A first record
+// that was not there may be by now, unless the file was longer than any record.
+func (d description) holds(now tail.Info, framing providers.Framing) bool {
+	longest := int64(providers.MaxRecord)
+	if framing == providers.Document {
+		longest = providers.MaxDocument
+	}
+	if d.of.Ino != now.Ino || d.of.Dev != now.Dev || !d.of.Born.Equal(now.Born) {
+		return false
+	}
+	return d.whole || d.of.Size > longest && now.Size >= d.of.Size || d.of.Size == now.Size && d.of.ModTime.Equal(now.ModTime)
 }
 
 func (p *prober) run(ctx context.Context) error {
@@ -288,7 +301,7 @@ func (p *prober) describe(pv providers.Provider, b providers.Binder, arts []prov
 			continue
 		}
 		d, ok := was[a.Path]
-		if !ok || d.ino != info.Ino || d.dev != info.Dev || !d.born.Equal(info.Born) {
+		if !ok || !d.holds(info, a.Framing) {
 			first, err := firstRecord(a)
 			if err != nil {
 				continue
@@ -301,12 +314,9 @@ func (p *prober) describe(pv providers.Provider, b providers.Binder, arts []prov
 			if s.Born.IsZero() {
 				s.Born = info.Born
 			}
-			d = description{dev: info.Dev, ino: info.Ino, born: info.Born, session: s}
-			ok = first != nil
+			d = description{of: info, whole: first != nil, session: s}
 		}
-		if ok {
-			p.described[a.Path] = d
-		}
+		p.described[a.Path] = d
 		out = append(out, d.session)
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].Path < out[j].Path })
