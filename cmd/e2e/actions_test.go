@@ -104,6 +104,12 @@ func (a *agent) screen() string {
 	return a.w.tmux("capture-pane", "-J", "-p", "-t", a.pane)
 }
 
+// coloured is the screen with its colours.
+func (a *agent) coloured() string {
+	a.w.t.Helper()
+	return a.w.tmux("capture-pane", "-e", "-p", "-t", a.pane)
+}
+
 // squeeze drops white space: programs wrap and pad as they like.
 func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
 
@@ -140,9 +146,14 @@ func write(text string) action {
 			if part.keys == "" {
 				continue
 			}
-			before := count(part.shown)
+			before, colours := count(part.shown), a.coloured()
 			a.w.tmux("send-keys", "-t", a.pane, "-l", part.keys)
-			a.w.eventually("the screen shows what was typed: "+part.shown, func() bool { return count(part.shown) > before })
+			a.w.eventually("the screen shows what was typed: "+part.shown, func() bool {
+				// A program that proposes the rest of a command shows it all before it
+				// is typed, in another colour.
+				proposed := strings.HasPrefix(a.composer(), squeeze(part.shown)) && a.coloured() != colours
+				return count(part.shown) > before || proposed
+			})
 		}
 	}
 }
@@ -213,9 +224,20 @@ func (a *agent) enter(text string, taken func() bool) {
 }
 
 // composed tells whether a text, or its first line, still stands where prompts
-// are typed: the last line of the screen that begins like one.
+// are typed.
 func (a *agent) composed(text string) bool {
 	a.w.t.Helper()
+	typed := a.composer()
+	return typed != "" && strings.HasPrefix(squeeze(text), typed)
+}
+
+// composer is what stands where prompts are typed, without white space: on the
+// last line of the screen that begins like one.
+func (a *agent) composer() string {
+	a.w.t.Helper()
+	if a.program == nil || a.program.composer == "" {
+		return ""
+	}
 	const frame = " │┃|"
 	typed := ""
 	for line := range strings.Lines(a.screen()) {
