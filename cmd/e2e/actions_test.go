@@ -245,7 +245,7 @@ func (a *agent) composer() string {
 			typed = squeeze(strings.Trim(rest, frame))
 		}
 	}
-	return typed != "" && strings.HasPrefix(squeeze(text), typed)
+	return typed
 }
 
 // shell runs a command in the pane's shell, without waiting for its end.
