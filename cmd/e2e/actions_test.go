@@ -33,6 +33,9 @@ type agent struct {
 	bare *exec.Cmd      // a terminal without a multiplexer
 	keys io.WriteCloser // its keyboard
 	log  string         // what it was sent
+
+	apart *exec.Cmd     // a program that runs without a terminal
+	said  *bytes.Buffer // what it printed
 }
 
 // action is one thing that a person does.

@@ -2,7 +2,10 @@
 
 package e2e
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 func init() {
 	register(program{
@@ -24,7 +27,7 @@ func init() {
 			lines("", ".claude/projects/**/*.jsonl", "type", "subtype"),
 			documents("session", ".claude/sessions/*.json"),
 		},
-		scenarios: claudeScenarios,
+		scenarios: slices.Concat(claudeScenarios, claudeMoreScenarios),
 	})
 }
 

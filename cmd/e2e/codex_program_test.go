@@ -25,7 +25,7 @@ func init() {
 			lines("", ".codex/sessions/**/*.jsonl", "type", "payload.type", "payload.item.type"),
 			databases("logs", ".codex/**/logs_*.sqlite"),
 		},
-		scenarios: codexScenarios,
+		scenarios: slices.Concat(codexScenarios, codexMoreScenarios),
 	})
 }
 

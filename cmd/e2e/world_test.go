@@ -336,6 +336,9 @@ func (w *world) nameFor(e wire.AgentListEntry) string {
 		if e.PaneID <= firstServer && a.pane == fmt.Sprintf("%%%d", e.PaneID) {
 			return name
 		}
+		if pid := e.Metadata.AdoptedPID; pid != nil && a.owns(*pid) {
+			return name
+		}
 	}
 	return rel
 }

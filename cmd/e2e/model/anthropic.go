@@ -14,8 +14,9 @@ type message struct {
 }
 
 type part struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
+	Type      string `json:"type"`
+	Text      string `json:"text"`
+	Encrypted string `json:"encrypted_content"` // of a message between agents
 }
 
 // read gives the text of a message, and whether it carries results of tools.
@@ -198,7 +199,7 @@ func (a *anthropicAnswer) block(ctx context.Context, out *stream, index int, b B
 			return false
 		}
 	}
-	if !a.step.Cut {
+	if !a.step.breaks() {
 		out.send("content_block_stop", object{"index": index})
 	}
 	return true

@@ -32,6 +32,12 @@ func responsesScript(input []item) (string, int) {
 				n = max(n, k+1)
 			}
 		}
+		if it.Type == "agent_message" { // from another agent; a task names its script
+			if name := named(plainText(it.Content)); name != "" {
+				return name, n
+			}
+			continue
+		}
 		if it.Role != "user" {
 			continue
 		}
@@ -41,6 +47,8 @@ func responsesScript(input []item) (string, int) {
 			return "compact", 0
 		case strings.HasPrefix(text, "Generate a concise"):
 			return "title", 0
+		case strings.HasPrefix(text, "Review the current code changes"):
+			return "review", 0
 		case name != "":
 			return name, n
 		case text != "" && !strings.HasPrefix(text, "<") && !strings.HasPrefix(text, "# AGENTS.md"):
@@ -189,7 +197,7 @@ func (a *responsesAnswer) block(ctx context.Context, index int, b Block) object 
 		if !a.s.say(ctx, b.Text, delta) {
 			return nil
 		}
-		if a.step.Cut {
+		if a.step.breaks() {
 			return end
 		}
 		a.send("response.output_text.done", at(object{"content_index": 0, "text": spoken(b.Text)}))

@@ -22,8 +22,9 @@ type Step struct {
 	Status  int    // answer with this HTTP status instead
 	Type    string // of the error, also of one in the stream
 	Message string // of the error
-	Event   bool   // the error comes in the stream, after the blocks
-	Cut     bool   // drop the connection after the blocks
+	Event   bool   // the error comes in the stream, within the last text
+	Cut     bool   // drop the connection within the last text
+	Late    bool   // it comes behind the last block instead
 }
 
 // Stop reasons.
@@ -47,6 +48,9 @@ func (s Step) calls() bool {
 
 // fails tells whether a step does not end as an answer.
 func (s Step) fails() bool { return s.Status != 0 || s.Event || s.Cut }
+
+// breaks tells whether a step ends within its text.
+func (s Step) breaks() bool { return (s.Event || s.Cut) && !s.Late }
 
 // tokens is how long a request of size bytes is said to be.
 func (s Step) tokens(size int) int {
@@ -91,6 +95,7 @@ const ErrorText = "raw-provider-text"
 // which a turn goes on that the program compacted in its middle.
 var fixed = map[string]Script{
 	"compact":      {say("<analysis>looked</analysis>\n<summary>\nSUMMARY: they talked. SCENARIO:compacted\n</summary>")},
+	"review":       {say(`{"findings":[],"overall_correctness":"patch is correct","overall_explanation":"REVIEW: it is fine.","overall_confidence_score":0.8}`)},
 	"title":        {say(`{"title":"A title"}`)},
 	"notification": {say("NOTED: the task is done.")},
 	"other":        {say("OTHER: nothing was asked by name.")},
@@ -103,6 +108,9 @@ func (s *Server) step(name string, n int) Step {
 	script, ok := scripts[name]
 	if !ok {
 		script, ok = fixed[name]
+	}
+	if name == "compacted" { // how much of the turn is still there, each program decides
+		n = 0
 	}
 	if !ok {
 		return say(fmt.Sprintf("UNKNOWN SCRIPT %q", name))

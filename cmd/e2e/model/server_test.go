@@ -113,6 +113,10 @@ func TestAnswersByName(t *testing.T) {
 		{"responses, parallel", "/v1/responses", responsesRequest(user("SCENARIO:tools"),
 			object{"type": "function_call", "call_id": "call_s0_1"}, object{"type": "function_call_output", "call_id": "call_s0_1", "output": "a"},
 			object{"type": "function_call", "call_id": "call_s0_2"}, object{"type": "function_call_output", "call_id": "call_s0_2", "output": "b"}), "TOOLS: both ran."},
+		{"responses, a task of another agent", "/v1/responses", responsesRequest(user("SCENARIO:spawn"),
+			object{"type": "agent_message", "content": []object{{"type": "input_text", "text": "NEW_TASK"}, {"type": "encrypted_content", "encrypted_content": "SCENARIO:plain"}}}), "PLAIN: one answer."},
+		{"responses, and its report", "/v1/responses", responsesRequest(user("SCENARIO:plain"),
+			object{"type": "agent_message", "content": []object{{"type": "input_text", "text": "FINAL_ANSWER"}}}), "PLAIN: one answer."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			all := events(t, post(t, s, c.path, c.body).Body)

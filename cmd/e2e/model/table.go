@@ -87,6 +87,7 @@ var scripts = map[string]Script{
 
 	"cut":         {{Blocks: []Block{text("CUT: said twice.")}, Cut: true}},
 	"streamerror": {{Blocks: []Block{text("STREAMERROR: said twice.")}, Type: "overloaded_error", Event: true}},
+	"lateerror":   {{Blocks: []Block{text("LATEERROR: all of it.")}, Type: "overloaded_error", Event: true, Late: true}},
 	"limit":       {fails(429, "usage_limit_reached", "")},
 	"context":     {{Type: "context_length_exceeded", Event: true}},
 	"quota":       {{Type: "insufficient_quota", Event: true}},
@@ -116,9 +117,14 @@ var scripts = map[string]Script{
 	// A conversation that is said to fill the model's window, so that the program
 	// compacts it in mid-turn and goes on by the summary.
 	"fill": {
-		{Blocks: []Block{text("FILL: much to read."), shell("echo much")}, Tokens: 9_000_000},
+		{Blocks: []Block{text("FILL: much to read."), shell("echo much")}, Tokens: 990_000},
 		say("FILL: it was not compacted."),
 	},
+	"overrun": {
+		answer(text("OVERRUN: much to read."), shell("echo much")),
+		fails(400, "invalid_request_error", "prompt is too long: 1250000 tokens > 1000000 maximum"),
+	},
+	"again":     {say("AGAIN: after all.")},
 	"compacted": {say("COMPACTED: it goes on.")},
 
 	// Records of over 4 MiB: thinking, which the screen does not show, and text.

@@ -83,7 +83,7 @@ func plainText(content json.RawMessage) string {
 	_ = json.Unmarshal(content, &parts) // another form has no text
 	var texts []string
 	for _, p := range parts {
-		texts = append(texts, p.Text)
+		texts = append(texts, p.Text+p.Encrypted)
 	}
 	return strings.Join(texts, "\n")
 }
