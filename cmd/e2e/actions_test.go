@@ -150,13 +150,19 @@ func write(text string) action {
 				continue
 			}
 			before, colours := count(part.shown), a.coloured()
-			a.w.tmux("send-keys", "-t", a.pane, "-l", part.keys)
-			a.w.eventually("the screen shows what was typed: "+part.shown, func() bool {
+			shown := func() bool {
 				// A program that proposes the rest of a command shows it all before it
 				// is typed, in another colour.
 				proposed := strings.HasPrefix(a.composer(), squeeze(part.shown)) && a.coloured() != colours
 				return count(part.shown) > before || proposed
-			})
+			}
+			a.w.tmux("send-keys", "-t", a.pane, "-l", part.keys)
+			if !within(times(swallowed), shown) && a.coloured() == colours {
+				// A dialog that just came drops them (Claude Code's for plans), and
+				// nothing changed at all.
+				a.w.tmux("send-keys", "-t", a.pane, "-l", part.keys)
+			}
+			a.w.eventually("the screen shows what was typed: "+part.shown, shown)
 		}
 	}
 }
