@@ -30,7 +30,8 @@
 // What it cannot see by events: writes to a file that is only linked into a root; a
 // directory above a root being renamed, or a symbolic link on the way to a root
 // being changed. The sweep sees the first. For the others SetRoots looks at the roots
-// again each time, one stat for each, so it is to be called with each sweep.
+// again each time, one stat for each, so it is to be called with each sweep. That
+// call also finds out that the descriptor of the watches was closed by somebody.
 //
 // Network and user-space file systems (NFS, CIFS, 9p, FUSE, drvfs) are not
 // watched; what lies there is counted as unwatched, one for each tree, and Health

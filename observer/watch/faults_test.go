@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,7 +20,8 @@ var _ source = (*fake)(nil)
 type fake struct {
 	source
 	errs chan error
-	ga   *gate // nil: every watch is allowed
+	once sync.Once // closes errs
+	ga   *gate     // nil: every watch is allowed
 }
 
 func (f *fake) Errors() <-chan error { return f.errs }
@@ -48,7 +50,7 @@ func (f *fake) Remove(dir string) error {
 
 func (f *fake) Close() error {
 	err := f.source.Close()
-	close(f.errs)
+	f.once.Do(func() { close(f.errs) })
 	return err
 }
 
@@ -188,6 +190,63 @@ func TestBrokenSource(t *testing.T) {
 		put(t, filepath.Join(root, "a"))
 		return g.paths[filepath.Join(root, "a")]
 	})
+}
+
+// A source that ends by itself is replaced too.
+func TestSourceEnds(t *testing.T) {
+	root := t.TempDir()
+	open, made := faulty(nil)
+	w := start(t, Options{open: open, retry: time.Millisecond})
+	g := newGather(t, w, Root{root, 0})
+	f := <-made
+	before := g.sweeps
+	must(t, f.Close())
+	<-made
+	g.until("sweep", func() bool { return g.sweeps > before })
+	g.health("inotify", func(h Health) bool { return h.Mode == Inotify && h.Watches == 1 })
+	g.event2(filepath.Join(root, "a"))
+}
+
+// A descriptor that somebody closed makes no error and no event. The next call
+// of SetRoots, which comes with each sweep, finds out.
+func TestDescriptorClosed(t *testing.T) {
+	root := t.TempDir()
+	before := inotifies(t)
+	w := start(t, Options{retry: time.Hour})
+	g := newGather(t, w, Root{root, 0})
+	g.event2(filepath.Join(root, "a"))
+	var fd int
+	for n := range inotifies(t) {
+		if !before[n] {
+			fd = n
+		}
+	}
+	if fd == 0 {
+		t.Fatal("no descriptor of inotify")
+	}
+	if err := syscall.Close(fd); err != nil {
+		t.Fatal(err)
+	}
+	sweeps := g.sweeps
+	w.SetRoots([]Root{{root, 0}})
+	g.health("polling", func(h Health) bool { return h.Mode == Polling && h.Reason == lost && h.Unwatched == 1 })
+	g.until("sweep", func() bool { return g.sweeps > sweeps })
+}
+
+// inotifies are the descriptors of inotify that this process has.
+func inotifies(t *testing.T) map[int]bool {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	must(t, err)
+	out := map[int]bool{}
+	for _, e := range entries {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && to == "anon_inode:inotify" {
+			n, err := strconv.Atoi(e.Name())
+			must(t, err)
+			out[n] = true
+		}
+	}
+	return out
 }
 
 // C19: a file system without events is not watched, and Health names it.

@@ -32,6 +32,9 @@ func openInotify() (source, error) {
 	return inotify{f}, nil
 }
 
+// errEnded is the trouble of a source that closed by itself.
+var errEnded = errors.New("source has ended")
+
 // pump takes every event until the source closes. It calls nothing of the
 // source: fsnotify may send an error while it holds the lock that Add takes, so
 // whoever adds watches must not be the one who receives.

@@ -2,10 +2,14 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // node is a watched directory.
@@ -27,9 +31,10 @@ type tree struct {
 	w   *Watcher
 	ctx context.Context
 
-	src    source
-	pumped chan struct{} // closed when the pump has ended
-	failed string        // why there is no source
+	src     source
+	pumped  chan struct{} // closed when the pump has ended
+	closing *atomic.Bool  // its end is wanted
+	failed  string        // why there is no source
 
 	byID    map[inode]*node
 	kids    map[string]map[*node]struct{} // the nodes right below each path that has some
@@ -74,6 +79,9 @@ func (t *tree) settle() time.Duration {
 			w.lose()
 		}
 		return 0
+	}
+	if asked && !broken && t.deaf() {
+		broken, rescan = true, true
 	}
 	if broken {
 		t.close()
@@ -123,20 +131,38 @@ func (t *tree) open() bool {
 		t.failed = noSource
 		return false
 	}
-	t.src, t.failed, t.pumped = src, "", make(chan struct{})
+	t.src, t.failed, t.pumped, t.closing = src, "", make(chan struct{}), new(atomic.Bool)
 	t.byID, t.cold, t.state = map[inode]*node{}, map[string]string{}, map[string]inode{}
 	t.kids, t.again = map[string]map[*node]struct{}{}, map[string]struct{}{}
-	done := t.pumped
+	done, closing := t.pumped, t.closing
 	go func() { // owned by the tree; joined in close
 		defer close(done)
 		t.w.pump(src)
+		if !closing.Load() {
+			t.w.trouble(errEnded)
+		}
 	}()
 	return true
+}
+
+// deaf says whether the source has lost its descriptor: nothing else would tell,
+// its events only stay away. To ask for a watch that stands changes nothing.
+func (t *tree) deaf() bool {
+	if t.src == nil {
+		return false
+	}
+	for _, n := range t.w.nodes {
+		if n.root && dirID(n.path) == n.id {
+			return errors.Is(t.src.Add(n.path), unix.EBADF)
+		}
+	}
+	return false
 }
 
 // close ends the source and its pump, and forgets the tree.
 func (t *tree) close() {
 	if t.src != nil {
+		t.closing.Store(true)
 		t.src.Close() // its error changes nothing for us: we are done with it
 		<-t.pumped
 	}
