@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 func init() {
@@ -71,6 +72,48 @@ func settleCopilot(w *world, dirs []string) {
 	w.must(err)
 	w.write(".copilot/config.json", string(config))
 	w.write(".copilot/settings.json", `{"banner":"never","experimental":false}`)
+}
+
+// escEsc interrupts. The program wants to be asked twice within a moment, and
+// takes two at once for one other key: on a busy machine that has to be tried
+// again, as long as it says that it works.
+func escEsc(a *agent) {
+	a.w.t.Helper()
+	shows := func(text string) func() bool {
+		return func() bool { return strings.Contains(squeeze(a.screen()), squeeze(text)) }
+	}
+	works := shows("esc esc") // "interrupt", or "edit prompt" before any output
+	a.w.eventually("the program is interrupted", func() bool {
+		if !works() {
+			return true
+		}
+		key("Escape")(a)
+		if within(times(time.Second), shows("again to")) {
+			key("Escape")(a)
+		}
+		return within(times(3*time.Second), func() bool { return !works() && !shows("again to")() })
+	})
+}
+
+// slash types a command and sends it. The composer shows what may follow, and a
+// list of commands.
+func slash(text string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		a.w.tmux("send-keys", "-t", a.pane, "-l", text)
+		a.w.eventually("the composer shows "+text, func() bool {
+			return strings.Contains(squeeze(a.screen()), squeeze(a.program.composer+text))
+		})
+		key("Enter")(a)
+	}
+}
+
+// made puts an empty file into the agent's directory.
+func made(name string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		a.w.must(os.WriteFile(filepath.Join(a.w.dir, a.dir(), name), nil, 0o600))
+	}
 }
 
 // sessions counts the sessions that Copilot has a directory for.

@@ -67,6 +67,11 @@ var scripts = map[string]Script{
 		answer(call(shellTool, object{"command": "sleep 1; echo bg", "background": true})),
 		say("BACKGROUND: it runs."),
 	},
+	// The same, but it ends when the file "go" is there.
+	"backgroundwait": {
+		answer(call(shellTool, object{"command": "while [ ! -e go ]; do sleep 0.1; done", "background": true})),
+		say("BACKGROUND: it runs."),
+	},
 	"maxtokens": {
 		{Blocks: []Block{text("MAXTOKENS: cut off")}, Stop: maxTokens},
 		say("MAXTOKENS: the rest."),
