@@ -34,6 +34,9 @@ type agent struct {
 	leaving bool
 	errored bool // the bound transcript cannot be read
 	seen    bool // the bound transcript has given a record
+	// owed is what the incarnation was reading when Steno ended, until it is
+	// known what the process reads now.
+	owed []debt
 }
 
 func (a *agent) process() process {

@@ -126,6 +126,7 @@ func (o *Observer) attach(a *agent, art *artifact, now time.Time) {
 	art.closing, art.idled = false, false
 	art.due = now
 	a.art = art
+	o.settled(art.Path, art.id, false)
 	a.seen, a.errored = false, false
 	o.live[art] = true
 }
@@ -153,6 +154,7 @@ func (o *Observer) release(art *artifact) {
 	if art.reader != nil {
 		art.base = art.reader.file.Offset()
 	}
+	o.settled(art.Path, art.id, true)
 	art.agent, art.reader, art.closing = nil, nil, false
 	art.settle, art.due = time.Time{}, time.Time{}
 	delete(o.live, art)

@@ -32,6 +32,7 @@ func (o *Observer) appear(row store.Agent, w *bind.Owner, m bind.Match, now time
 		a.row.Session, a.row.Path, a.row.Rank, a.row.Evidence = "", "", 0, ""
 		a.row.Turn = ""
 		a.turn, a.seen, a.errored = providers.Turn{}, false, false
+		a.owed = nil
 	}
 	a.row.PID, a.row.StartTicks, a.row.Boot = w.Process.PID, w.Process.StartTicks, o.boot
 	a.row.Launch = filepath.Base(w.Process.Exe)

@@ -212,6 +212,7 @@ func (o *Observer) load(ctx context.Context) error {
 		a.row.ExitedAt = now
 		b.Agents = append(b.Agents, a.row)
 	}
+	o.owe()
 	if len(b.Agents) == 0 && len(b.DropSources) == 0 {
 		return nil
 	}

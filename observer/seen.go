@@ -95,6 +95,7 @@ func (o *Observer) onProbe(p probed) {
 	}
 	for _, a := range o.byProcess {
 		if !a.exiting {
+			o.pay(a, now)
 			o.bind(a, now)
 			o.readTitle(a, p.listed)
 			o.saveRow(a, now)
