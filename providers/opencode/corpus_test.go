@@ -41,7 +41,7 @@ func writer(t testing.TB, path string) *sql.DB {
 	return db
 }
 
-func exec(t testing.TB, db *sql.DB, query string, args ...any) {
+func execute(t testing.TB, db *sql.DB, query string, args ...any) {
 	t.Helper()
 	if _, err := db.Exec(query, args...); err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func live(t testing.TB, name string) (path string, db *sql.DB) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "opencode.db")
 	db = writer(t, path)
-	exec(t, db, "BEGIN;\n"+dump(t, name)+"COMMIT;")
+	execute(t, db, "BEGIN;\n"+dump(t, name)+"COMMIT;")
 	return path, db
 }
 
@@ -70,10 +70,7 @@ func readAll(t testing.TB, a providers.Artifact, size int) []providers.Record {
 	}
 	var out []providers.Record
 	for {
-		b, err := c.Read(size)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := read(t, c, size)
 		if b.Reset != providers.Same {
 			t.Fatalf("reset %q", b.Reset)
 		}

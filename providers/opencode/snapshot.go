@@ -37,8 +37,12 @@ const (
 	queryMessagesBack = `SELECT id, time_created, time_updated, octet_length(data),
 		CASE WHEN octet_length(data) <= ? THEN data END
 		FROM message WHERE session_id = ? ORDER BY time_created DESC, id DESC LIMIT ?`
-	queryParts = `SELECT id, time_updated, octet_length(data) FROM part WHERE message_id = ? ORDER BY id LIMIT ?`
-	queryPart  = `SELECT data FROM part WHERE id = ?`
+	queryParts = `SELECT m.id, p.id, p.time_updated, octet_length(p.data)
+		FROM message m JOIN part p ON p.message_id = m.id
+		WHERE m.session_id = ? AND (m.time_created, m.id) >= (?, ?) AND (m.time_created, m.id) <= (?, ?)
+		ORDER BY m.time_created, m.id LIMIT ?`
+	queryPart    = `SELECT data FROM part WHERE id = ?`
+	queryMessage = `SELECT count(*) FROM message WHERE id = ?`
 )
 
 // place is a mark's part for these databases.
@@ -164,7 +168,7 @@ func (v *view) nextRows(m mark, file identity, max, most int) (batch, error) {
 
 func (v *view) hasMessage(id string) (bool, error) {
 	var n int
-	err := v.tx.QueryRowContext(v.ctx, `SELECT count(*) FROM message WHERE id = ?`, id).Scan(&n)
+	err := v.tx.QueryRowContext(v.ctx, queryMessage, id).Scan(&n)
 	if err != nil {
 		return false, classify(v.ctx, "verify place", err)
 	}
@@ -209,46 +213,61 @@ func (v *view) scan(rows *sql.Rows) (*message, error) {
 
 // items are what the window has that is behind the place, in order.
 func (v *view) items(window []*message, at place) ([]item, error) {
+	if len(window) == 0 {
+		return nil, nil
+	}
+	parts, err := v.parts(window)
+	if err != nil {
+		return nil, err
+	}
 	var out []item
 	for _, m := range window {
 		if len(m.ID) > 64 {
 			continue // no id of the program; a mark could not hold it
 		}
-		newest := m.At
-		var parts []item
-		rows, err := v.tx.QueryContext(v.ctx, queryParts, m.ID, maxItems)
-		if err != nil {
-			return nil, classify(v.ctx, "read parts", err)
-		}
-		for rows.Next() {
-			i := item{class: holds, msg: m}
-			var size sql.NullInt64
-			if err := rows.Scan(&i.part, &i.at, &size); err != nil {
-				rows.Close()
-				return nil, classify(v.ctx, "read parts", err)
-			}
-			i.at, i.size, i.slot = max(i.at, m.At), size.Int64, short("p"+i.part)
-			newest = max(newest, i.at)
-			parts = append(parts, i)
-		}
-		err = rows.Err()
-		rows.Close()
-		if err != nil {
-			return nil, classify(v.ctx, "read parts", err)
-		}
 		if m.compare(at.Begun) > 0 {
 			out = append(out, item{at: m.At, class: begins, msg: m, slot: short("b" + m.ID)})
 		}
-		if i := m.info; i.Role == "assistant" && (i.Time.Completed > 0 || i.Finish != "" || i.Error != nil) {
-			parts = append(parts, item{at: max(m.updated, newest), class: ends, msg: m, slot: short("e" + m.ID)})
+		mine, newest := parts[m.ID], max(m.At, m.updated)
+		for i := range mine {
+			mine[i].msg, mine[i].at = m, max(mine[i].at, m.At)
+			newest = max(newest, mine[i].at)
 		}
-		for _, i := range parts {
+		if i := m.info; i.Role == "assistant" && (i.Time.Completed > 0 || i.Finish != "" || i.Error != nil) {
+			mine = append(mine, item{at: newest, class: ends, msg: m, slot: short("e" + m.ID)})
+		}
+		for _, i := range mine {
 			if i.at > at.At || i.at == at.At && !slices.Contains(at.Ties, i.slot) {
 				out = append(out, i)
 			}
 		}
 	}
 	slices.SortFunc(out, compareItems)
+	return out, nil
+}
+
+// parts are those of the messages of a window, without their data.
+func (v *view) parts(window []*message) (map[string][]item, error) {
+	first, last := window[0].key, window[len(window)-1].key
+	rows, err := v.tx.QueryContext(v.ctx, queryParts, v.session, first.At, first.ID, last.At, last.ID, maxItems)
+	if err != nil {
+		return nil, classify(v.ctx, "read parts", err)
+	}
+	defer rows.Close()
+	out := map[string][]item{}
+	for rows.Next() {
+		var of string
+		var size sql.NullInt64
+		i := item{class: holds}
+		if err := rows.Scan(&of, &i.part, &i.at, &size); err != nil {
+			return nil, classify(v.ctx, "read parts", err)
+		}
+		i.size, i.slot = size.Int64, short("p"+i.part)
+		out[of] = append(out[of], i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, classify(v.ctx, "read parts", err)
+	}
 	return out, nil
 }
 
