@@ -29,6 +29,6 @@
 // An append of n bytes costs one open, one fstat and n + 4 KiB of reading. A line
 // that arrived in several pieces, or is longer than the batch, is read once more
 // when its end is there. On one line there are at most 4,096 records and 16 gaps;
-// a line with more is one gap. Without Release a File keeps the memory of its
-// last batch.
+// a line with more is one gap. A batch has 16,384 records, and as many as its last
+// line holds. Without Release a File keeps the memory of its last batch.
 package tail

@@ -13,6 +13,8 @@ const (
 	batchMax = 8 << 20   // Read's largest max
 	drainMax = 64 << 20  // bytes of an over-long line that one Read looks at
 	keepMax  = 512 << 10 // a larger buffer is not kept for the next batch
+
+	recordsMax = 16 << 10 // records of a batch, besides those of its last line
 )
 
 // File reads one artifact forward. It belongs to one goroutine at a time and
@@ -29,6 +31,10 @@ type File struct {
 	// ahead of the offset, so that a growing line is not read again and again.
 	scanned int64
 	probe   [32]byte
+
+	// dense is how many bytes to read at most where records are so short that a
+	// batch has enough of them before its bytes are used up; 0 = not known to be.
+	dense int64
 
 	// The last batch: the mark before it, its records, and the file's bytes from
 	// base, which start 4 KiB before it (or at byte 0).
@@ -72,7 +78,13 @@ func (f *File) Read(max int) (providers.Batch, error) {
 	if cap(f.buf) > keepMax {
 		f.buf, f.recs = nil, nil
 	}
-	b, err := f.read(h, int64(min(max, batchMax)))
+	want := int64(min(max, batchMax))
+	if f.dense >= want {
+		f.dense = 0
+	} else if f.dense > 0 {
+		want = f.dense
+	}
+	b, err := f.read(h, want)
 	if err != nil {
 		return providers.Batch{}, fmt.Errorf("read artifact at byte %d: %w", f.mark.Offset, err)
 	}
@@ -132,8 +144,12 @@ func (f *File) lines(h *handle, want int64) (*providers.Batch, error) {
 
 	if i := bytes.LastIndexByte(buf[win:], '\n'); i >= 0 {
 		f.base, f.data = off-win, buf[:win+int64(i)+1]
-		f.recs = split(f.recs, f.data[win:], off)
-		f.mark = f.at(off + int64(i) + 1)
+		var end int64
+		f.recs, end = split(f.recs, f.data[win:], off)
+		if f.dense *= 2; end < off+int64(i)+1 {
+			f.data, f.dense, all = f.data[:end-f.base], end-off, false
+		}
+		f.mark = f.at(end)
 	} else if !all {
 		f.saw(buf, seen)
 		return nil, nil

@@ -18,9 +18,10 @@ const (
 var bom = []byte("\xef\xbb\xbf")
 
 // split appends the records of data, which starts at byte start of the file and
-// ends with a newline.
-func split(recs []providers.Record, data []byte, start int64) []providers.Record {
-	for len(data) > 0 {
+// ends with a newline. It stops after recordsMax of them, at the end of a line,
+// and says where.
+func split(recs []providers.Record, data []byte, start int64) ([]providers.Record, int64) {
+	for len(data) > 0 && len(recs) < recordsMax {
 		n := bytes.IndexByte(data, '\n')
 		if n < 0 {
 			n = len(data) - 1
@@ -29,7 +30,7 @@ func split(recs []providers.Record, data []byte, start int64) []providers.Record
 		recs = line(recs, data[:n], start, end)
 		data, start = data[n+1:], end
 	}
-	return recs
+	return recs, start
 }
 
 // line appends the records of one line. b is the line without its newline.
