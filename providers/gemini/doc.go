@@ -29,8 +29,9 @@
 //
 // Promises. A prompt gives its start at once, except after /rewind: then the
 // history has no context in front, and a prompt waits for its next record or
-// 150 ms. A list without the prompt waits as long for its error. A cancel up to
-// 1 s before a prompt is for that prompt, by their times. After a record that
+// 150 ms. A list without the prompt waits for its error: until the title is
+// "Ready", for 1 s where there is no title, for 10 s at most. A cancel up to 1 s before a prompt
+// is for that prompt, by their times. After a record that
 // could not be read nothing has a turn until a prompt, and a held answer is not
 // given: such a record is nearly always its tool output. Keys are ids of
 // messages; a legacy .json and the .jsonl that goes on with it have the same.

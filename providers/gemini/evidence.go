@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"steno/providers"
@@ -54,6 +55,8 @@ func (Provider) Evidence(ctx context.Context, p providers.Process, known []provi
 			}
 		} else if internal(known, args.session) {
 			e.Refused = "the session can own no pane: it is a subagent's"
+		} else if e.Path, err = l.choose(headless(known, args.session)); err != nil {
+			return nil, err
 		}
 		out = append(out, e)
 	}
@@ -90,6 +93,16 @@ func gather(known []providers.Session) map[string]*group {
 		}
 	}
 	return out
+}
+
+// headless are the files without a header whose name has the first characters of
+// a session's id. Another start in the directory deletes the file of a session
+// that has no prompt yet, and the program goes on in a file of the same name
+// (0.61.0, cleanupExpiredSessions).
+func headless(known []providers.Session, id string) []providers.Session {
+	return slices.DeleteFunc(slices.Clone(known), func(s providers.Session) bool {
+		return s.ID != "" || s.Internal != "" || !strings.HasSuffix(s.Path, "-"+id[:min(8, len(id))]+".jsonl")
+	})
 }
 
 func internal(known []providers.Session, id string) bool {

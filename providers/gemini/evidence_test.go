@@ -209,6 +209,19 @@ func TestEvidenceTwoProcesses(t *testing.T) {
 		"4 "+strings.Replace(sid, "65", "66", 1)+" code/chats/session-b.jsonl", "4 "+sid+" code/chats/session-a.jsonl")
 }
 
+// Another start deletes the file of a session without a prompt; the program goes
+// on in a file without a header, which only its name and the command line tell.
+func TestEvidenceHeadless(t *testing.T) {
+	h := newHome(t)
+	file := write(t, filepath.Join(h.dir, ".gemini", "tmp", "code", "chats", "session-2026-11-30T10-00-"+sid[:8]+".jsonl"), prompt1+"\n")
+	h.want(h.process(), h.known(file))
+	h.want(h.process("--session-id", sid), h.known(file), "3 "+sid+" code/chats/"+filepath.Base(file))
+	h.want(h.process("--session-id", strings.Replace(sid, "65", "66", 1)), h.known(file), "3 "+strings.Replace(sid, "65", "66", 1)+" ")
+	h.project("other", "/elsewhere")
+	away := write(t, filepath.Join(h.dir, ".gemini", "tmp", "other", "chats", filepath.Base(file)), prompt1+"\n")
+	h.want(h.process("--session-id", sid), h.known(away), "3 "+sid+" ")
+}
+
 func TestEvidenceCannotLook(t *testing.T) {
 	h := newHome(t)
 	chat := h.chat("code", "a", sid, 4)

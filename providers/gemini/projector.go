@@ -9,7 +9,9 @@ import (
 )
 
 const (
-	briefly    = 150 * time.Millisecond // for the error after a rollback, for what follows a message of bare history
+	briefly    = 150 * time.Millisecond // for what follows a message of bare history
+	errorQuiet = time.Second            // for the error after a rollback, where no title says that the program works
+	errorWait  = 10 * time.Second       // for the same, whatever the title says
 	longQuiet  = 3 * time.Second        // of an answer that nothing else proves final
 	lookEvery  = 200 * time.Millisecond
 	cancelNear = time.Second // between a cancel and the prompt that it was for
@@ -29,6 +31,9 @@ type projector struct {
 	start    *message  // a prompt that may be history written again
 	rollback *rollback // the open turn's prompt was taken back
 
+	idle      time.Time // when the last look saw the program idle; zero when it did not
+	idleSince time.Time // what that look said of it
+
 	drift []string
 	back  []record // of Rewind, newest first
 	more  int      // of back that may decide, since the last try
@@ -39,8 +44,6 @@ type projector struct {
 type final struct {
 	id, text string
 	at       time.Time
-	idle     time.Time // when a look saw the program idle; zero when the last one did not
-	since    time.Time // what that look said of it
 }
 
 type rollback struct {
@@ -63,7 +66,7 @@ func newProjector(a providers.Artifact, saved []byte, read func(path, session, f
 
 // Project takes the next record: a line, or a version of a document.
 func (p *projector) Project(r providers.Record) []providers.Draft {
-	p.out = nil
+	p.out, p.idle = nil, time.Time{}
 	switch {
 	case r.Gap != providers.Whole:
 		p.lose(r.Failure(ID))
@@ -126,9 +129,13 @@ func (p *projector) lose(d providers.Draft) {
 // Held says whether an answer, a prompt or a rollback waits for what follows.
 func (p *projector) Held() bool { return p.final != nil || p.start != nil || p.rollback != nil }
 
-// Quiet is zero for an answer: only looks at the process decide it.
+// Quiet is zero for an answer: only looks at the process decide it. They decide
+// a rollback, too, and mostly sooner.
 func (p *projector) Quiet() time.Duration {
-	if p.start != nil || p.rollback != nil {
+	switch {
+	case p.rollback != nil:
+		return errorWait
+	case p.start != nil:
 		return briefly
 	}
 	return 0
@@ -147,9 +154,9 @@ func (p *projector) settle() {
 	p.release(providers.CompletionSettled)
 }
 
-// Look asks for looks at the process while an answer is held.
+// Look asks for looks at the process while an answer or a rollback is held.
 func (p *projector) Look() time.Duration {
-	if p.final == nil {
+	if p.final == nil && p.rollback == nil {
 		return 0
 	}
 	return lookEvery
@@ -158,30 +165,35 @@ func (p *projector) Look() time.Duration {
 // See decides a held answer: by the program's own word that it is ready, in two
 // looks, because the title may flicker between an answer and its tool calls; or
 // by a long silence without a child process that the turn began and without a
-// title that says otherwise.
+// title that says otherwise. The same decides that no error follows a rollback.
 func (p *projector) See(w providers.Witness, quiet time.Duration) []providers.Draft {
 	p.out = nil
-	f := p.final
-	if f == nil {
+	if p.final == nil && p.rollback == nil {
 		return nil
 	}
-	if w.Activity != providers.Idle {
-		f.idle = time.Time{}
-	}
-	switch w.Activity {
-	case providers.Idle:
-		switch {
-		case f.idle.IsZero(), !w.Since.Equal(f.since):
-			f.idle, f.since = w.At, w.Since
-		case w.At.After(f.idle):
-			p.release(providers.CompletionRecorded)
+	ready := false
+	if w.Activity == providers.Idle {
+		ready = !p.idle.IsZero() && w.Since.Equal(p.idleSince) && w.At.After(p.idle)
+		if !ready {
+			p.idle, p.idleSince = w.At, w.Since
 		}
-	case providers.NoActivity:
+	} else {
+		p.idle = time.Time{}
+	}
+	silent := w.Activity == providers.NoActivity
+	switch {
+	case p.rollback != nil:
+		if ready || silent && quiet >= errorQuiet {
+			p.decideRollback()
+		}
+	case ready:
+		p.release(providers.CompletionRecorded)
+	case silent && quiet >= longQuiet:
 		began := p.state.Turn.At
 		if began.IsZero() {
-			began = f.at
+			began = p.final.at
 		}
-		if quiet >= longQuiet && !w.Child.After(began) {
+		if !w.Child.After(began) {
 			p.settle()
 		}
 	}

@@ -176,7 +176,7 @@ func TestWaits(t *testing.T) {
 	play(p, geminiLine("g1", 2, "One.", calls))
 	want("calls", false, 0, 0)
 	play(p, `{"$set":{"messages":[],"lastUpdated":"`+stamp(3)+`"}}`)
-	want("rollback", true, briefly, 0)
+	want("rollback", true, errorWait, lookEvery)
 	p.Settle()
 	want("settled", false, 0, 0)
 	play(p, userLine("u2", 9, "two")) // the history has no context
@@ -205,6 +205,44 @@ func TestSee(t *testing.T) {
 	}
 	if got := p.See(idle(5, at.Add(time.Second)), time.Hour); len(got) != 0 {
 		t.Errorf("a look at nothing gave %s", kinds(got))
+	}
+}
+
+// A rollback waits for its error as long as the title says that the program
+// works: on a busy machine that takes seconds.
+func TestSeeRollback(t *testing.T) {
+	at := time.Date(2026, 11, 30, 10, 1, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name  string
+		looks []providers.Witness
+		quiet time.Duration
+		want  string
+	}{
+		{"works", []providers.Witness{{At: at, Activity: providers.Busy}, {At: at.Add(1), Activity: providers.Busy}}, 9 * time.Second, ""},
+		{"ready once", []providers.Witness{{At: at, Activity: providers.Idle}}, 9 * time.Second, ""},
+		{"ready", []providers.Witness{{At: at, Activity: providers.Idle}, {At: at.Add(1), Activity: providers.Idle}}, 0, "observer_failure waiting_on_user"},
+		{"no title, soon", []providers.Witness{{At: at}}, errorQuiet - 1, ""},
+		{"no title", []providers.Witness{{At: at, Child: at}}, errorQuiet, "observer_failure waiting_on_user"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := fresh()
+			play(p, userLine("u1", 1, "one"), `{"$set":{"messages":[],"lastUpdated":"`+stamp(3)+`"}}`)
+			var got []providers.Draft
+			for _, w := range c.looks {
+				got = append(got, p.See(w, c.quiet)...)
+			}
+			if kinds(got) != c.want {
+				t.Errorf("the looks gave %q, want %q", kinds(got), c.want)
+			}
+		})
+	}
+	// A look at the answer before a record does not count for what came after it.
+	p := fresh()
+	play(p, userLine("u1", 1, "one"), geminiLine("g1", 2, "One.", ""))
+	p.See(providers.Witness{At: at, Activity: providers.Idle}, 0)
+	play(p, geminiLine("g2", 3, "Two.", ""))
+	if got := p.See(providers.Witness{At: at.Add(time.Second), Activity: providers.Idle}, 0); len(got) != 0 {
+		t.Errorf("one look at the second answer gave %s", kinds(got))
 	}
 }
 
