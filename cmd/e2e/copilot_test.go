@@ -170,6 +170,14 @@ var copilotScenarios = []scenario{
 			done("C", `UNICODE: é 漢字 한국어 😀 \"quoted\" <tag> &amp; back\\slash`)},
 		exited,
 	}},
+	{name: "fork", about: "/fork begins another session in the same process with a copy of the first one's events, which are not told again", steps: []step{
+		{copilot(), "available"},
+		plain("A"),
+		{do(slash("/fork"), sessions(2), see("Forked from")), ""},
+		second("B"),
+		{do(command("/exit"), gone("SECOND: another answer.")), ""},
+		exited,
+	}},
 	{name: "clear", about: "/clear begins another session in the same process", steps: []step{
 		{copilot(), "available"},
 		plain("A"),
@@ -241,10 +249,14 @@ var copilotScenarios = []scenario{
 		second("B"),
 		exited,
 	}},
-	{name: "late", about: "Steno starts in mid-turn: the rest of the turn is told, the turn before is not", steps: []step{
-		{do(down, copilot(), prompt("SCENARIO:plain"), recorded(`"assistant.turn_end"`), prompt("SCENARIO:held"), held, recorded(`SCENARIO:held`), up), "available"},
+	{name: "late", about: "Steno starts after the first turn, which is not told", steps: []step{
+		{do(down, copilot(), prompt("SCENARIO:plain"), recorded(`"assistant.turn_end"`), up), "available"},
+		second("A"),
+		exited,
+	}},
+	{name: "late-mid-turn", about: "Steno starts in mid-turn: the rest of the turn is told", steps: []step{
+		{do(down, copilot(), prompt("SCENARIO:held"), held, recorded("SCENARIO:held"), up), "available"},
 		{release, done("A", "HELD: first words, and the rest.")},
-		second("B"),
 		exited,
 	}},
 	{name: "tmux-killed-resumed", about: "the tmux server is killed, and the session resumed in another one: the same agent", steps: []step{

@@ -71,7 +71,12 @@ func (p *projector) Project(r providers.Record) []providers.Draft {
 	return p.give()
 }
 
-func (p *projector) emit(d providers.Draft) { p.out = append(p.out, d) }
+// emit gives a draft, unless it is of an event that was copied (see copied).
+func (p *projector) emit(d providers.Draft) {
+	if p.Born.IsZero() || d.At.IsZero() || !d.At.Before(p.Born) {
+		p.out = append(p.out, d)
+	}
+}
 
 func (p *projector) give() []providers.Draft {
 	out := p.out

@@ -202,6 +202,58 @@ func TestRewindGivesUp(t *testing.T) {
 	}
 }
 
+// /fork of 1.0.102: the copied events keep ids and times, session.start has new
+// ones. What was copied is told in the session that it comes from; what follows
+// is new even if the clock was set back meanwhile.
+func TestFork(t *testing.T) {
+	line := func(kind, id, at, data string) string {
+		return `{"type":"` + kind + `","data":{` + data + `},"id":"` + id + `","timestamp":"2026-12-01T00:48:` + at + `Z"}`
+	}
+	lines := []string{
+		line("session.start", "z1", "35.443", `"sessionId":"x","version":1`),
+		line("session.model_change", "y1", "15.572", ``),
+		line("user.message", "u1", "26.918", `"content":"go","interactionId":"i1"`),
+		line("assistant.turn_start", "s1", "27.087", `"interactionId":"i1"`),
+		line("tool.execution_start", "t1", "27.500", `"toolName":"exit_plan_mode","toolCallId":"c1","arguments":{"summary":"x"}`),
+		line("session.error", "x1", "27.600", `"errorType":"query"`),
+		line("assistant.message", "m1", "30.118", `"content":"One.","toolRequests":[],"interactionId":"i1"`),
+		line("assistant.turn_end", "e1", "30.270", ``),
+		line("session.info", "q1", "35.517", `"infoType":"fork"`),
+		line("session.resume", "r1", "35.819", ``),
+		line("user.message", "u2", "20.000", `"content":"next","interactionId":"i2"`),
+		line("assistant.turn_start", "s2", "20.100", `"interactionId":"i2"`),
+		line("assistant.message", "m2", "20.200", `"content":"Two.","toolRequests":[],"interactionId":"i2"`),
+		line("assistant.turn_end", "e2", "20.300", ``),
+	}
+	want := []string{"u2/started i2", "u2/working i2", "m2/text i2", "m2/final i2", "m2/waiting i2"}
+	for _, restarts := range []bool{false, true} {
+		for silence := -1; silence < len(lines); silence++ {
+			p := newProjector(nil)
+			var got []string
+			tell := func(drafts []providers.Draft) {
+				for _, d := range drafts {
+					got = append(got, d.Key+" "+d.Turn)
+				}
+			}
+			for i, l := range lines {
+				tell(project(p, l))
+				if i == silence {
+					tell(p.Settle())
+				}
+				if turn := p.Turn(); i == 9 && silence != 6 && turn != (providers.Turn{ID: "i1", State: providers.WaitingOnUser}) {
+					t.Errorf("after the copy: Turn = %v", turn)
+				}
+				if restarts && !p.Held() {
+					p = newProjector(p.State())
+				}
+			}
+			if tell(p.Settle()); silence != 12 && !reflect.DeepEqual(got, want) { // at 6 and 12 the answer is not ended
+				t.Errorf("silence after %d, restarts %v: %q, want %q", silence, restarts, got, want)
+			}
+		}
+	}
+}
+
 // bigtext of 1.0.102: a line of 5.4 MB lay there as exactly 4 MiB, without its
 // newline, for half a second. Until it is complete nothing comes of it; then it
 // is a gap, and the final after it has its turn.

@@ -30,6 +30,7 @@ const (
 	complete                  // session.task_complete that was accepted
 	border                    // session.shutdown and session.resume
 	modeChange                // session.mode_changed
+	began                     // session.start
 	gap                       // no event: a gap in the file
 )
 
@@ -71,7 +72,7 @@ type record struct {
 // /compact (t-long).
 var known = map[string]class{
 	"abort": aborted, "assistant.message": message, "assistant.turn_start": loopStart, "assistant.turn_end": loopEnd,
-	"human_response.recorded": response, "permission.completed": response, "permission.requested": response,
+	"human_response.recorded": response, "session.start": began, "permission.completed": response, "permission.requested": response,
 	"session.error": failure, "session.mode_changed": modeChange, "session.resume": border, "session.shutdown": border,
 	"session.task_complete": complete, "system.notification": notification, "tool.execution_start": toolStart,
 	"tool.execution_complete": toolEnd, "user.message": userMessage,
@@ -91,7 +92,7 @@ var known = map[string]class{
 	"session.plan_changed": other, "session.remote_steerable_changed": other,
 	"session.request_body_compression_disabled": other, "session.schedule_cancelled": other,
 	"session.schedule_created": other, "session.schedule_rearmed": other, "session.session_limits_changed": other,
-	"session.start": other, "session.truncation": other, "session.usage_checkpoint": other, "session.usage_record": other,
+	"session.truncation": other, "session.usage_checkpoint": other, "session.usage_record": other,
 	"session.warning": other, "session.workspace_file_changed": other, "skill.context_delivered": other,
 	"skill.context_delivered_ref": other, "skill.invoked": other, "skill.invoked_ref": other, "subagent.completed": other,
 	"subagent.configured": other, "subagent.deselected": other, "subagent.failed": other, "subagent.selected": other,

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"hash/fnv"
 	"strings"
+	"time"
 
 	"steno/providers"
 )
@@ -44,6 +45,8 @@ type state struct {
 	Ended       bool   `json:"e,omitempty"` // assistant.turn_end came after the last assistant.turn_start
 	Autopilot   bool   `json:"a,omitempty"`
 	Notice      string `json:"n,omitempty"` // first notification after the turn's end
+
+	Born time.Time `json:"b,omitzero"` // time of session.start, while what follows it may be copied
 
 	Lost            string `json:"l,omitempty"` // the turn before a gap
 	LostInteraction string `json:"m,omitempty"`

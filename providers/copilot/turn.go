@@ -11,10 +11,15 @@ func (p *projector) take(rec record) {
 	if rec.named && p.repeats(rec.id) {
 		return
 	}
+	if !p.Born.IsZero() && !rec.at.Before(p.Born) {
+		p.copied()
+	}
 	switch rec.class {
 	case gap:
 		p.finish()
 		p.forget()
+	case began:
+		p.Born = rec.at
 	case userMessage:
 		p.prompted(rec)
 	case loopStart, message:
@@ -50,6 +55,14 @@ func (p *projector) take(rec record) {
 	case modeChange:
 		p.Autopilot = rec.autopilot
 	}
+}
+
+// copied ends what /fork copied into a new file after session.start, with ids
+// and times of the session that it was forked from: it is told there. The copy is
+// written at once, so what comes later is new whatever its time is.
+func (p *projector) copied() {
+	p.finish()
+	p.Born = time.Time{}
 }
 
 // prompted reads a user.message. Only one that somebody typed or sent starts a
