@@ -34,7 +34,7 @@ var claudeMoreScenarios = []scenario{
 	}},
 	{name: "trust", about: "a directory that is not trusted: the session begins when it is", steps: []step{
 		{do(reconfigured(".claude.json", `"hasTrustDialogAccepted":true`, `"hasTrustDialogAccepted":false`), launch("claude"), see("trust this folder")), "available"},
-		{do(key("Enter"), ready), ""},
+		{do(answer("Enter", "trust this folder"), ready), ""},
 		plain("A"),
 		exited,
 	}},
@@ -110,7 +110,7 @@ var claudeMoreScenarios = []scenario{
 			work.other: message A "SECOND: another answer."
 			work.other: final A completed "SECOND: another answer."
 			work.other: waiting A`},
-		{in("work.other", do(key("C-d"), see("Press Ctrl-D again to exit"), key("C-d"), ended)), "work.other: unavailable process_exited"},
+		{in("work.other", ctrlD), "work.other: unavailable process_exited"},
 		{in("work.other", claude("--resume", sessionID)), "work.other: available as another incarnation"},
 		{in("work.other", prompt("SCENARIO:plain")), `
 			work.other: started B "SCENARIO:plain"

@@ -5,7 +5,7 @@ package e2e
 var codexMoreScenarios = []scenario{
 	{name: "trust", about: "a directory that is not trusted: the session begins when it is", steps: []step{
 		{do(outOfSight("git", "init", "-q"), reconfigured(".codex/config.toml", `[projects."`, `[projects."/nowhere`), launch("codex", "--no-daemon"), see("Trust this folder?")), "available"},
-		{do(key("Enter"), ready), ""},
+		{do(answer("Enter", "Trust this folder?"), ready), ""},
 		plain("A"),
 		exited,
 	}},

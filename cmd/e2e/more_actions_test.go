@@ -70,6 +70,28 @@ func ready(a *agent) {
 	}
 }
 
+// ctrlD leaves a program by its key, which asks to be pressed twice. On a busy
+// machine the program may have forgotten the first before it sees the second:
+// then both are pressed again.
+func ctrlD(a *agent) {
+	a.w.t.Helper()
+	const hint = "Press Ctrl-D again to exit"
+	over := func() bool { return len(a.programs()) == 0 }
+	asks := func() bool { return strings.Contains(squeeze(a.screen()), squeeze(hint)) }
+	a.w.eventually("the program ends", func() bool {
+		if over() {
+			return true
+		}
+		key("C-d")(a)
+		if !within(times(swallowed), func() bool { return asks() || over() }) || over() {
+			return over()
+		}
+		key("C-d")(a)
+		within(times(swallowed), func() bool { return over() || !asks() })
+		return over()
+	})
+}
+
 // apart starts a program without a terminal that runs beside others. The agent
 // is known by its process: several share a directory and have no panes.
 func apart(name string, args ...string) action {
