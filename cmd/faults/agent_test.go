@@ -21,6 +21,7 @@ type agent struct {
 	t       *testing.T
 	name    string // of its directory
 	harness string
+	mark    string // of the present session, where a test keeps it
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	answers *bufio.Reader

@@ -13,15 +13,15 @@ import (
 
 // harness writes the records of one program.
 type harness interface {
-	start() error                 // what the program leaves behind before any prompt
-	prompt(turn string) [][]byte  // the records of a turn's start
-	text(turn, s string) [][]byte // the records of one answer
-	final(turn string) [][]byte   // the record of the turn's end
-	turnID() string               // the id of the turn that comes next
-	write(data []byte) error      // appends to the session's file
-	renew() error                 // another session from now on
-	path() string                 // the session's file
-	stop() error                  // a clean exit
+	start() error                  // what the program leaves behind before any prompt
+	prompt(turn string) [][]byte   // the records of a turn's start
+	text(turn, s string) [][]byte  // the records of one answer
+	final(turn, s string) [][]byte // the records of the last answer and the turn's end
+	turnID() string                // the id of the turn that comes next
+	write(data []byte) error       // appends to the session's file
+	renew() error                  // another session from now on
+	path() string                  // the session's file
+	stop() error                   // a clean exit
 }
 
 // harnesses are the programs that can be played.
@@ -29,15 +29,16 @@ var harnesses = map[string]func() (harness, error){"claude": newClaude, "codex":
 
 // player obeys commands, one a line, and answers each with one:
 //
-//	turn N SIZE    a whole turn with N answers of about SIZE bytes
+//	turn N SIZE    a whole turn with N answers of about SIZE bytes, and a short last one
 //	begin          the start of a turn
 //	text SIZE      one answer of the open turn
 //	half SIZE      the same, and half of its last record alone
 //	rest           the other half
-//	final          the end of the turn
+//	final          a short last answer and the end of the turn
 //	raw LINE       any line, as it is
-//	clear          another session, by the same process
-//	go SEED PAUSE  turns of all kinds until "stop", with pauses around PAUSE
+//	mark           how the answers of the present session are marked
+//	clear          another session, by the same process; answers its mark
+//	go SEED PAUSE  turns of all kinds until "stop", with pauses around PAUSE; "clear" comes between two
 //	stop           ends go at the end of a turn
 //	files          the session files so far, as JSON
 //	exit           a clean exit
@@ -122,7 +123,9 @@ func (p *player) obey(word, arg string, commands <-chan string) (string, error) 
 	case "raw":
 		return "ok", p.write([]byte(arg + "\n"))
 	case "clear":
-		return "ok", p.another()
+		return p.another()
+	case "mark":
+		return p.session, nil
 	case "files":
 		out, err := json.Marshal(p.written)
 		return string(out), err
@@ -144,23 +147,25 @@ func (p *player) obey(word, arg string, commands <-chan string) (string, error) 
 	return "", fmt.Errorf("unknown command %q", word)
 }
 
-// run writes turns until a command comes, which has to be stop.
+// run writes turns until stop.
 func (p *player) run(commands <-chan string) error {
 	for {
 		select {
-		case <-commands:
-			return nil
-		default:
-		}
-		if p.r.IntN(12) == 0 {
-			if err := p.another(); err != nil {
+		case command := <-commands:
+			if command != "clear" {
+				return nil
+			}
+			mark, err := p.another()
+			if err != nil {
 				return err
 			}
+			fmt.Println(mark)
+		default:
 		}
 		if err := p.whole(1+p.r.IntN(4), p.size); err != nil {
 			return err
 		}
-		if p.r.IntN(60) == 0 { // beyond the bound of a record
+		if p.r.IntN(80) == 0 { // beyond the bound of a record
 			if err := errors.Join(p.begin(), p.say(5<<20-p.r.IntN(1<<19))); err != nil {
 				return err
 			}
@@ -171,16 +176,16 @@ func (p *player) run(commands <-chan string) error {
 // size is the length of an answer: most are short, few are some MiB.
 func (p *player) size() int {
 	switch n := p.r.IntN(1000); {
-	case n < 700:
+	case n < 750:
 		return p.r.IntN(400)
-	case n < 920:
+	case n < 950:
 		return p.r.IntN(8 << 10)
-	case n < 985:
+	case n < 990:
 		return p.r.IntN(100 << 10)
-	case n < 997:
+	case n < 998:
 		return p.r.IntN(1 << 20)
 	}
-	return 1<<20 + p.r.IntN(5<<19)
+	return 1<<20 + p.r.IntN(1<<20) // with its escapes below the bound of a record
 }
 
 func (p *player) whole(n int, size func() int) error {
@@ -203,17 +208,17 @@ func (p *player) begin() error {
 func (p *player) say(size int) error { return p.put(p.text(p.turn, p.answer(size))) }
 
 func (p *player) end() error {
-	err := p.put(p.final(p.turn))
+	err := p.put(p.final(p.turn, p.answer(20)))
 	p.turn = ""
 	return err
 }
 
-func (p *player) another() error {
+func (p *player) another() (mark string, err error) {
 	if err := p.renew(); err != nil {
-		return err
+		return "", err
 	}
 	p.named()
-	return nil
+	return p.session, nil
 }
 
 // answer is a marked text of about size bytes, with what JSON has to escape.

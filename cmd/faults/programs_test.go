@@ -30,7 +30,7 @@ func line(o object) []byte {
 // and a registry record that names the session.
 type claude struct {
 	root, cwd, session string
-	parent, last       string // uuids
+	parent             string // uuid of the last record
 }
 
 func newClaude() (harness, error) {
@@ -95,13 +95,17 @@ func (c *claude) prompt(turn string) [][]byte {
 		"message": object{"role": "user", "content": "go on with " + turn}})}
 }
 
-func (c *claude) text(_, s string) [][]byte {
-	return [][]byte{c.record(newUUID(), "assistant", object{"message": object{
-		"role": "assistant", "id": "msg_" + newUUID(), "model": "m", "stop_reason": "end_turn", "content": []object{{"type": "text", "text": s}}}})}
+// text is an answer that goes on with a tool, whose record has no meaning here.
+func (c *claude) text(_, s string) [][]byte { return [][]byte{c.assistant(s, "tool_use")} }
+
+func (c *claude) assistant(s, stop string) []byte {
+	return c.record(newUUID(), "assistant", object{"message": object{
+		"role": "assistant", "id": "msg_" + newUUID(), "model": "m", "stop_reason": stop, "content": []object{{"type": "text", "text": s}}}})
 }
 
-func (c *claude) final(turn string) [][]byte {
-	return [][]byte{c.record(newUUID(), "system", object{"subtype": "turn_duration", "durationMs": 5, "faultTurn": turn})}
+func (c *claude) final(turn, s string) [][]byte {
+	return [][]byte{c.assistant(s, "end_turn"),
+		c.record(newUUID(), "system", object{"subtype": "turn_duration", "durationMs": 5, "faultTurn": turn})}
 }
 
 func (c *claude) write(data []byte) error {
@@ -125,7 +129,6 @@ func (c *claude) stop() error { return os.Remove(c.registry()) }
 type codex struct {
 	root, cwd, session, file string
 	rollout                  *os.File
-	last                     string
 }
 
 func newCodex() (harness, error) {
@@ -164,7 +167,6 @@ func (c *codex) prompt(turn string) [][]byte {
 
 // text is an answer as item, and for the model, as the program writes it.
 func (c *codex) text(turn, s string) [][]byte {
-	c.last = s
 	id := "msg_" + newUUID()
 	return [][]byte{
 		c.record("event_msg", object{"type": "item_completed", "thread_id": c.session, "turn_id": turn,
@@ -175,8 +177,8 @@ func (c *codex) text(turn, s string) [][]byte {
 	}
 }
 
-func (c *codex) final(turn string) [][]byte {
-	return [][]byte{c.record("event_msg", object{"type": "task_complete", "turn_id": turn, "last_agent_message": c.last})}
+func (c *codex) final(turn, s string) [][]byte {
+	return append(c.text(turn, s), c.record("event_msg", object{"type": "task_complete", "turn_id": turn, "last_agent_message": s}))
 }
 
 // write creates the rollout with its header at the first record.

@@ -19,6 +19,7 @@ const (
 	seedVar     = "STENO_FAULTS_SEED"     // a number that was printed
 	reportVar   = "STENO_FAULTS_REPORT"   // file that figures are appended to
 	requiredVar = "STENO_FAULTS_REQUIRED" // not empty: what is missing is a failure
+	keepVar     = "STENO_FAULTS_KEEP"     // not empty: the directory of a test that fails stays
 	patienceVar = "STENO_FAULTS_PATIENCE" // multiplies patience
 )
 

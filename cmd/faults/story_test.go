@@ -35,6 +35,7 @@ type story struct {
 	byID     map[string]uint64
 	bySeq    map[uint64]string
 	events   []told
+	marks    map[string]bool // of sessions
 	last     uint64
 	repeated int
 	reused   int
@@ -46,7 +47,7 @@ type story struct {
 // whatever happens, and one reads again from any earlier place, now and then.
 func (w *world) read(after uint64) *story {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &story{w: w, cancel: cancel, byID: map[string]uint64{}, bySeq: map[uint64]string{}, last: after, changed: make(chan struct{})}
+	s := &story{w: w, cancel: cancel, byID: map[string]uint64{}, bySeq: map[uint64]string{}, marks: map[string]bool{}, last: after, changed: make(chan struct{})}
 	s.done.Go(func() { s.connected(ctx, s.follow) })
 	s.done.Go(func() { s.connected(ctx, s.again) })
 	w.t.Cleanup(s.end)
@@ -162,6 +163,10 @@ func (s *story) take(events []wire.Event) {
 			s.last = e.Sequence
 		}
 		s.same(e.Sequence, e.EventID)
+		if mark, ok := strings.CutPrefix(markerOf(value(e.Text)), "[m:"); ok {
+			mark, _, _ = strings.Cut(mark, ":")
+			s.marks[mark] = true
+		}
 		s.events = append(s.events, told{e.Sequence, e.AgentID, tokenOf(e), kindOf(e), now})
 	}
 	close(s.changed)
@@ -235,6 +240,13 @@ func (s *story) head() uint64 {
 	return s.last
 }
 
+// tells says whether anything of a session was told.
+func (s *story) tells(mark string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.marks[mark]
+}
+
 // grown waits until the reader has n events more than after, for at most d, and
 // says whether it has.
 func (s *story) grown(after uint64, n int, d time.Duration) bool {
@@ -288,12 +300,14 @@ func (s *story) verdict(f *figures, agents ...*agent) {
 	var lines []string
 	for deadline := time.Now().Add(patience); ; {
 		var lost int
-		got := s.tokens(names)
-		lost, lines = difference(truths, got, nil)
+		head := s.head()
+		lost, lines = difference(truths, s.tokens(names), nil)
 		if lost == 0 || time.Now().After(deadline) {
 			break
 		}
-		s.grown(s.head(), 1, 100*time.Millisecond)
+		if s.grown(head, 1, 100*time.Millisecond) {
+			deadline = time.Now().Add(patience)
+		}
 		names = s.w.agents()
 	}
 	lost, lines := difference(truths, s.tokens(names), f)

@@ -44,6 +44,10 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the end of the daemon's log:\n%s", w.logTail(4<<10))
+			if os.Getenv(keepVar) != "" {
+				t.Logf("kept: %s", dir)
+				return
+			}
 		}
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
