@@ -154,7 +154,7 @@ var claudeScenarios = []scenario{
 			message A "PLAN: I write it down."
 			message A "PLAN: it is ready."
 			plan A "# The plan\n\n1. Look\n2. Leap"`},
-		{do(key("Up"), write("look twice"), key("Enter")), done("A", "PLAN: understood.")},
+		{do(key("Up"), see("❯ 3."), write("look twice"), key("Enter")), done("A", "PLAN: understood.")},
 		exited,
 	}},
 	{name: "plan-escaped", about: "a plan, left with Esc", steps: []step{
