@@ -76,7 +76,7 @@ func kimiSessions(n int) action {
 	}
 }
 
-var kimiResume = regexp.MustCompile(`kimi -r (session_[0-9a-f-]{36})`)
+var kimiResume = regexp.MustCompile(`kimi (?:-r|--resume) '?(session_[0-9a-f-]{36})`)
 
 // kimiAgain does something with the session that the program named last on the
 // screen.

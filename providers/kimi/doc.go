@@ -39,7 +39,9 @@
 // question, the step's end; after 2 s of silence it stands too. Records of
 // kind "event" and of other agents count for nothing. After a gap each record
 // still names its turn. Of a fork, what is dated before the fork gives no event;
-// that date is in state.json, which Projector reads.
+// that date is in state.json, which Projector reads, and waits for up to 1 s
+// where a record has none yet. --continue means the session of the directory that
+// was used last; when another was used since the process began, it is refused.
 //
 // Bounds: state some 1.7 KiB; a final's text over 1 KiB is held, not saved; a
 // look-back keeps 256 facts; state.json up to 64 KiB, 16 of them a look.

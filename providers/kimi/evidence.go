@@ -31,17 +31,26 @@ const forkTime = 2 * time.Second
 // sessions of the process's directory that began, or were used, after it began
 // (rank 4). What names a session exactly is a passing file name, see Names. The
 // terminal's title, which is the session's, may say which of several it is. An
-// error means that the state of a session could not be read.
+// error means that the state of a session, or their directory, could not be read.
 func (Provider) Evidence(ctx context.Context, p providers.Process, known []providers.Session) ([]providers.Evidence, error) {
 	var out []providers.Evidence
-	if _, id := asked(programArgs(p)); id != "" {
-		e := providers.Evidence{Rank: providers.Arguments, Session: id, Source: fromArguments, At: p.Started}
+	switch w := asked(programArgs(p)); {
+	case w.id != "":
+		e := providers.Evidence{Rank: providers.Arguments, Session: w.id, Source: fromArguments, At: p.Started}
 		for _, s := range known {
-			if s.ID == id {
+			if s.ID == w.id {
 				e.Path, e.Refused = s.Path, s.Internal
 			}
 		}
 		out = append(out, e)
+	case w.last && !w.pick:
+		e, found, err := continued(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			out = append(out, e)
+		}
 	}
 	rows, err := agreeing(ctx, p, known)
 	return append(out, rows...), err

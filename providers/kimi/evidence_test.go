@@ -135,7 +135,7 @@ func TestEvidenceBadState(t *testing.T) {
 		if got := evidence(t, kimi, s); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
-		if got := copiedBefore(s.Path); got != 0 {
+		if got := copiedBefore(s.Path); got != 0 { // there is no record, so nothing was copied
 			t.Errorf("copiedBefore = %d", got)
 		}
 	}
@@ -171,6 +171,80 @@ func TestEvidenceUnreadable(t *testing.T) {
 	}
 	if _, err := (Provider{}).Evidence(t.Context(), providers.Process{PID: 7, CWD: "/w/a", Started: began}, []providers.Session{s}); err == nil {
 		t.Error("no error")
+	}
+}
+
+// The name by which a fork is noticed comes some milliseconds before its
+// state.json: what the fork copied is no event even then.
+func TestForkJustMade(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		h := home{t, t.TempDir()}
+		s := h.session("fork", "/w/a", "Fork: one", 10*time.Second, time.Second, "own")
+		state := filepath.Join(sessionDir(s.Path), "state.json")
+		if err := os.WriteFile(s.Path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(state, state+".tmp.7.00ff"); err != nil {
+			t.Fatal(err)
+		}
+		if !late {
+			time.AfterFunc(3*stateEvery, func() { _ = os.Rename(state+".tmp.7.00ff", state) }) // the program's own rename
+		}
+		w := (&wire{ms: began.UnixMilli()}).prompt("0", "copied").ended("0", "completed", "")
+		p := Provider{}.Projector(providers.Artifact{Session: "S", Path: s.Path}, nil)
+		if got := providertest.Drafts(providertest.Play(p, w.recs, providertest.Script{End: true})); len(got) != 0 {
+			t.Errorf("late %v: copied records give %v", late, got)
+		}
+		if got := p.Turn(); got.State != providers.WaitingOnUser {
+			t.Errorf("late %v: Turn = %v", late, got)
+		}
+		w = (&wire{ms: time.Now().Add(time.Minute).UnixMilli()}).prompt("1", "own")
+		if got := providertest.Drafts(providertest.Play(p, w.recs, providertest.Script{End: true})); len(got) != 2 {
+			t.Errorf("late %v: its own prompt gives %v", late, got)
+		}
+	}
+}
+
+// --continue means the session of the directory that was used last.
+func TestContinued(t *testing.T) {
+	dir := t.TempDir()
+	h := home{t, dir}
+	kimi := providers.Process{PID: 7, Exe: "/usr/bin/node", Args: []string{"node", "/bin/kimi", "--continue"}, CWD: "/w/a", Started: began,
+		Env: map[string]string{"KIMI_CODE_HOME": dir}}
+	if got := evidence(t, kimi); got != "" {
+		t.Errorf("no sessions: %s", got)
+	}
+	h.session("older", "/w/a", "", -time.Hour, -10*time.Minute, "")
+	last := h.session("last", "/w/a", "", -2*time.Hour, -time.Minute, "")
+	h.session("elsewhere", "/w/b", "", -time.Hour, -time.Second, "")
+	h.session("unused", "/w/a", "", -30*time.Minute, -20*time.Minute, "older") // a fork: as old as its source
+	if got := evidence(t, kimi); got != "3 last" {
+		t.Errorf("got %s, want last", got)
+	}
+	rows, err := Provider{}.Evidence(t.Context(), kimi, nil)
+	if err != nil || rows[0].Path != last.Path || !rows[0].At.Equal(began) {
+		t.Errorf("rows = %+v, %v", rows, err)
+	}
+	picks := kimi
+	picks.Args = append(picks.Args, "-S")
+	if got := evidence(t, picks); got != "" {
+		t.Errorf("one that will be picked: %s", got)
+	}
+	other := kimi
+	other.Env = map[string]string{"HOME": dir}
+	if got := evidence(t, other); got != "" {
+		t.Errorf("another home: %s", got)
+	}
+	h.session("used", "/w/a", "", -time.Hour, time.Second, "")
+	if got := evidence(t, kimi); got != "3 used refused: a session of this directory was used since the process began" {
+		t.Errorf("with a session that was used since: %s", got)
+	}
+	if err := os.Chmod(filepath.Join(dir, "sessions"), 0); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(filepath.Join(dir, "sessions"), 0o700)
+	if _, err := (Provider{}).Evidence(t.Context(), kimi, nil); err == nil && os.Geteuid() != 0 {
+		t.Error("no error from a directory that cannot be read")
 	}
 }
 

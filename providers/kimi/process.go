@@ -105,32 +105,37 @@ func programArgs(p providers.Process) []string {
 	return rest
 }
 
-// asked is what a command line asks for: an earlier session, and which one where
-// it names it.
-func asked(args []string) (earlier bool, session string) {
+// wish is what a command line asks for: an earlier session.
+type wish struct {
+	last bool   // the last one of the directory
+	pick bool   // one that it names, or that the user will pick
+	id   string // the one that it names
+}
+
+func asked(args []string) (w wish) {
 	for i, a := range args {
 		if a == "--" {
 			break
 		}
 		name, value, inline := strings.Cut(a, "=")
 		switch name {
-		case "-c", "--continue":
-			earlier = true
+		case "-c", "-C", "--continue":
+			w.last = true
 		case "-S", "--session", "-r", "--resume":
-			earlier = true
+			w.pick = true
 			if !inline && i+1 < len(args) {
 				value = args[i+1]
 			}
 			if sessionID.MatchString(value) {
-				session = value
+				w.id = value
 			}
 		}
 	}
-	return earlier, session
+	return w
 }
 
 // Resumes says whether the command line asks for an earlier session.
 func (Provider) Resumes(p providers.Process) bool {
-	earlier, _ := asked(programArgs(p))
-	return earlier
+	w := asked(programArgs(p))
+	return w.last || w.pick
 }

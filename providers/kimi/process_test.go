@@ -57,7 +57,7 @@ func TestResumes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		p := providers.Process{Exe: "/usr/bin/node", Args: tt.args}
-		_, session := asked(programArgs(p))
+		session := asked(programArgs(p)).id
 		if got := (Provider{}).Resumes(p); got != tt.earlier || session != tt.session {
 			t.Errorf("%q: Resumes = %v, session %q, want %v, %q", tt.args, got, session, tt.earlier, tt.session)
 		}

@@ -29,6 +29,7 @@ type meta struct {
 	Created int64  `json:"createdAt"` // ms
 	Updated int64  `json:"updatedAt"` // ms; of a fork that nobody prompted, that of its source
 	Forked  string `json:"forkedFrom"`
+	Archive bool   `json:"archived"`
 }
 
 // born is when the session was made, or forked.
@@ -77,15 +78,32 @@ func unusable(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotSmall) || errors.Is(err, errNotJSON)
 }
 
+// How long copiedBefore waits for a state.json: a fork's comes last, within some
+// milliseconds of the name by which the fork is noticed.
+const (
+	stateWait  = time.Second
+	stateEvery = 20 * time.Millisecond
+)
+
 // copiedBefore is the time, in ms, before which a fork's records are copies of
-// another session's: when the fork was made. 0 for any other session, and when
-// state.json cannot tell: it is the last file that a fork gets, and a fork is
-// not bound before.
+// another session's: when the fork was made. 0 for any other session. One that
+// has its record and no state.json is a fork that is just being made: for any
+// other session the program writes state.json first (2.1.0).
 func copiedBefore(path string) int64 {
 	if filepath.Base(filepath.Dir(path)) != "main" {
 		return 0
 	}
-	m, err := readMeta(sessionDir(path))
+	dir := sessionDir(path)
+	m, err := readMeta(dir)
+	for until := time.Now().Add(stateWait); errors.Is(err, fs.ErrNotExist); m, err = readMeta(dir) {
+		if _, gone := os.Stat(path); gone != nil {
+			return 0
+		}
+		if time.Now().After(until) {
+			return time.Now().UnixMilli()
+		}
+		time.Sleep(stateEvery)
+	}
 	if err != nil || m.Forked == "" || instant(m.Created).IsZero() {
 		return 0
 	}
