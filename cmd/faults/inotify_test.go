@@ -228,16 +228,17 @@ func TestNoEvents(t *testing.T) {
 var marks int
 
 // appendTurn writes a turn of a Claude session without its program.
-func appendTurn(t *testing.T, path, cwd, session string) {
+func appendTurn(t *testing.T, path, cwd, session string) (turn string) {
 	t.Helper()
 	c := &claude{cwd: cwd, session: session}
-	turn := c.turnID()
+	turn = c.turnID()
 	marks++
 	var data []byte
 	for _, r := range append(c.prompt(turn), c.final(turn, fmt.Sprintf("[m:%s:%d] end", session[:8], 1000+marks))...) {
 		data = append(append(data, r...), '\n')
 	}
 	appendBytes(t, path, data)
+	return turn
 }
 
 func appendBytes(t *testing.T, path string, data []byte) {
