@@ -21,7 +21,7 @@ const (
 	CodeUnavailable  Code = "unavailable"        // the event log does not work now; ask again
 	CodeInternal     Code = "internal"           // a fault of the daemon; its log says more
 	CodeTooMany      Code = "too_many_requests"  // in flight on a connection, or connections
-	CodeUnauthorized Code = "unauthorized"       // another user
+	CodeUnauthorized Code = "unauthorized"       // another user, or more than a client in another namespace may
 	CodeMajor        Code = "incompatible_major" // the client speaks another major version
 	CodeNotFound     Code = "not_found"          // nothing has this pane, id or name
 )

@@ -4,27 +4,88 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
+	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-// peerUID is the user at the other end of a Unix socket, as the kernel noted
-// it when the connection was made (SO_PEERCRED).
-func peerUID(conn net.Conn) (int, error) {
+// peer is who is at the other end of a connection.
+type peer struct {
+	uid int
+	// apart is a peer that is not certainly in our network and user namespaces:
+	// a sandbox or a container that was given the socket.
+	apart bool
+}
+
+// openToAll are the methods that a peer in another namespace may call: who is
+// there, and what the daemon can do.
+var openToAll = map[string]bool{"Hello": true, "Capabilities": true, "Catalog": true}
+
+// peerOf is the peer of a Unix socket, as the kernel noted it when the
+// connection was made (SO_PEERCRED).
+func peerOf(conn net.Conn) (peer, error) {
 	uc, ok := conn.(*net.UnixConn)
 	if !ok {
-		return 0, errors.New("peer credentials: not a unix socket")
+		return peer{}, errors.New("peer credentials: not a unix socket")
 	}
 	raw, err := uc.SyscallConn()
 	if err != nil {
-		return 0, fmt.Errorf("peer credentials: %w", err)
+		return peer{}, fmt.Errorf("peer credentials: %w", err)
 	}
 	var cred *syscall.Ucred
 	var credErr error
+	var p peer
 	err = raw.Control(func(fd uintptr) {
-		cred, credErr = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+		if cred, credErr = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED); credErr == nil {
+			p = peer{uid: int(cred.Uid), apart: isApart(int(fd), int(cred.Pid), int(cred.Uid))}
+		}
 	})
 	if err = errors.Join(err, credErr); err != nil {
-		return 0, fmt.Errorf("peer credentials: %w", err)
+		return peer{}, fmt.Errorf("peer credentials: %w", err)
 	}
-	return int(cred.Uid), nil
+	return p, nil
+}
+
+// isApart says whether a peer is in another network or user namespace. What
+// cannot be told counts as apart: a process that has ended, one of a process
+// namespace that is not below ours, one that hides from its own user. Another
+// user's root always hides from us; it is served as root.
+func isApart(conn, pid, uid int) bool {
+	same, err := sameNamespaces(conn, pid)
+	if err != nil && uid == 0 && os.Geteuid() != 0 {
+		return false
+	}
+	return err != nil || !same
+}
+
+func sameNamespaces(conn, pid int) (bool, error) {
+	if pid <= 0 {
+		return false, errors.New("no process id")
+	}
+	same := true
+	for _, kind := range []string{"net", "user"} {
+		theirs, err := os.Stat(filepath.Join("/proc", strconv.Itoa(pid), "ns", kind))
+		if err != nil {
+			return false, err
+		}
+		ours, err := os.Stat(filepath.Join("/proc/self/ns", kind))
+		if err != nil {
+			return false, err
+		}
+		same = same && os.SameFile(theirs, ours)
+	}
+	// The pid may have been another's by then. Linux before 6.5 has no handle on
+	// the peer, and there this stays possible.
+	handle, err := unix.GetsockoptInt(conn, unix.SOL_SOCKET, unix.SO_PEERPIDFD)
+	if errors.Is(err, unix.ENOPROTOOPT) {
+		return same, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer unix.Close(handle)
+	return same, unix.PidfdSendSignal(handle, 0, nil, 0)
 }

@@ -56,7 +56,7 @@ type Options struct {
 	// Now is the clock of the catalog; nil is time.Now.
 	Now func() time.Time
 
-	peer func(net.Conn) (int, error) // nil is peerUID
+	peer func(net.Conn) (peer, error) // nil is peerOf
 }
 
 // Server answers requests. The zero value is of no use; call NewServer.
@@ -86,7 +86,7 @@ func NewServer(o Options) *Server {
 		o.Now = time.Now
 	}
 	if o.peer == nil {
-		o.peer = peerUID
+		o.peer = peerOf
 	}
 	o.Log = o.Log.With().Str("component", "ipc").Logger()
 	return &Server{o: o, quiet: limiter{now: o.Now}}
@@ -124,34 +124,35 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 			continue
 		}
 		delay = 0
-		if !s.admit(conn) {
+		p, ok := s.admit(conn)
+		if !ok {
 			continue
 		}
 		// Owned by Serve, joined by wg.
 		wg.Go(func() {
 			defer s.leave()
-			newSession(s, conn).run(ctx)
+			newSession(s, conn, p).run(ctx)
 		})
 	}
 }
 
 // admit decides whether conn is served. One that is not gets an error line,
 // which always fits in the buffer of a new socket, and is closed.
-func (s *Server) admit(conn net.Conn) bool {
-	refuse := func(e *Error) bool {
+func (s *Server) admit(conn net.Conn) (peer, bool) {
+	refuse := func(e *Error) (peer, bool) {
 		conn.SetWriteDeadline(time.Now().Add(time.Second))
 		conn.Write(encodeError(nil, e))
 		conn.Close()
-		return false
+		return peer{}, false
 	}
-	uid, err := s.o.peer(conn)
+	p, err := s.o.peer(conn)
 	if err != nil {
 		s.report("peer", err)
 		return refuse(&Error{CodeUnauthorized, "the user of this connection cannot be told"})
 	}
-	if uid != 0 && uid != s.o.UID {
-		if s.quiet.first(fmt.Sprint("uid ", uid)) {
-			s.o.Log.Warn().Int("uid", uid).Msg("connection of another user refused")
+	if p.uid != 0 && p.uid != s.o.UID {
+		if s.quiet.first(fmt.Sprint("uid ", p.uid)) {
+			s.o.Log.Warn().Int("uid", p.uid).Msg("connection of another user refused")
 		}
 		return refuse(&Error{CodeUnauthorized, "only the user who runs the daemon is served"})
 	}
@@ -165,7 +166,10 @@ func (s *Server) admit(conn net.Conn) bool {
 		s.report("connections", errors.New("all connections are in use"))
 		return refuse(&Error{CodeTooMany, fmt.Sprintf("all %d connections are in use", s.o.MaxConns)})
 	}
-	return true
+	if p.apart && s.quiet.first("apart") {
+		s.o.Log.Warn().Msg("a client in another namespace gets the catalog only")
+	}
+	return p, true
 }
 
 func (s *Server) leave() {

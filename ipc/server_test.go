@@ -410,13 +410,13 @@ func TestOtherUser(t *testing.T) {
 	var log notes
 	uid := 4711
 	var mu sync.Mutex
-	d := serve(t, Options{Store: s, Log: log.logger(), peer: func(net.Conn) (int, error) {
+	d := serve(t, Options{Store: s, Log: log.logger(), peer: func(net.Conn) (peer, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if uid < 0 {
-			return 0, errors.New("no credentials")
+			return peer{}, errors.New("no credentials")
 		}
-		return uid, nil
+		return peer{uid: uid}, nil
 	}})
 	for _, tt := range []struct {
 		uid  int
@@ -482,16 +482,16 @@ func TestPeerCredentials(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := peerUID(ours); err != nil || got != uid {
-			t.Errorf("peerUID = %d, %v, want %d", got, err, uid)
+		if got, err := peerOf(ours); err != nil || got.uid != uid {
+			t.Errorf("peerOf = %+v, %v, want %d", got, err, uid)
 		}
-		if got, want := s.admit(ours), uid != 4711; got != want {
-			t.Errorf("user %d is served: %v, want %v", uid, got, want)
+		if _, got := s.admit(ours); got != (uid != 4711) {
+			t.Errorf("user %d is served: %v", uid, got)
 		}
 		ours.Close()
 		theirs.Close()
 	}
-	if _, err := peerUID(&net.TCPConn{}); err == nil {
+	if _, err := peerOf(&net.TCPConn{}); err == nil {
 		t.Error("a TCP connection has a user")
 	}
 }

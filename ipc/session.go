@@ -27,6 +27,7 @@ const maxInFlight = 16
 type session struct {
 	s    *Server
 	conn net.Conn
+	peer peer
 	// out hands answers to the writer; unbuffered, so that no answer waits
 	// unseen.
 	out   chan []byte
@@ -42,9 +43,9 @@ type session struct {
 	patience context.Context
 }
 
-func newSession(s *Server, conn net.Conn) *session {
+func newSession(s *Server, conn net.Conn, p peer) *session {
 	return &session{
-		s: s, conn: conn,
+		s: s, conn: conn, peer: p,
 		out:   make(chan []byte),
 		slots: make(chan struct{}, maxInFlight),
 		big:   make(chan struct{}, 1),
@@ -161,6 +162,10 @@ func (c *session) answer(life context.Context, req *request) {
 	m, ok := methods[req.method]
 	if !ok {
 		c.send(life, encodeError(req.id, &Error{CodeMethod, "no such method"}))
+		return
+	}
+	if c.peer.apart && !openToAll[req.method] {
+		c.send(life, encodeError(req.id, &Error{CodeUnauthorized, "a client in another network or user namespace reads the catalog and the capabilities only"}))
 		return
 	}
 	body, release, err := m(c, life, req)

@@ -1,0 +1,137 @@
+package ipc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"steno/ipc/wire"
+	"steno/store"
+)
+
+// apartEnv is the socket that a client in another process asks.
+const apartEnv = "STENO_IPC_ASK"
+
+// TestAskAll is the part of that client: it asks for everything and prints each
+// method with the code of its answer.
+func TestAskAll(t *testing.T) {
+	path := os.Getenv(apartEnv)
+	if path == "" {
+		t.Skip("only in a process of TestOtherNamespace")
+	}
+	c, err := Dial(t.Context(), path)
+	if err != nil {
+		fmt.Println("answer Hello", err)
+		return
+	}
+	defer c.Close()
+	for _, method := range allMethods() {
+		_, err := call[any](t.Context(), c, method, wire.ExplainParams{Target: "maple"})
+		var e *Error
+		if errors.As(err, &e) {
+			fmt.Println("answer", method, e.Code)
+		} else {
+			fmt.Println("answer", method, err)
+		}
+	}
+}
+
+func allMethods() []string {
+	var out []string
+	for m := range methods {
+		out = append(out, m)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// A client in another network or user namespace reads the catalog and the
+// capabilities, and nothing else.
+func TestOtherNamespace(t *testing.T) {
+	s := openLog(t, store.Options{})
+	s.add(t, wire.AssistantMessage, agentA, "a secret")
+	var log notes
+	d := serve(t, Options{Store: s, Log: log.logger()})
+	maps := func(a *syscall.SysProcAttr) {
+		a.Cloneflags |= syscall.CLONE_NEWUSER
+		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+	}
+	for _, tt := range []struct {
+		name  string
+		apart bool
+		enter func(*syscall.SysProcAttr)
+	}{
+		{"none", false, func(*syscall.SysProcAttr) {}},
+		{"user", true, maps},
+		{"user and network", true, func(a *syscall.SysProcAttr) { maps(a); a.Cloneflags |= syscall.CLONE_NEWNET }},
+		{"network", true, func(a *syscall.SysProcAttr) {
+			a.Cloneflags |= syscall.CLONE_NEWNET
+			if os.Getuid() != 0 {
+				maps(a) // only root makes the one without the other
+			}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAskAll$")
+			cmd.Env = append(os.Environ(), apartEnv+"="+d.path)
+			cmd.SysProcAttr = new(syscall.SysProcAttr)
+			tt.enter(cmd.SysProcAttr)
+			out, err := cmd.CombinedOutput()
+			if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) {
+				t.Skipf("this system allows no new namespace: %v", err)
+			}
+			if err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			var got, want []string
+			for line := range strings.Lines(string(out)) {
+				if strings.HasPrefix(line, "answer ") {
+					got = append(got, strings.TrimSpace(line))
+				}
+			}
+			for _, m := range allMethods() {
+				answer := "answer " + m + " <nil>"
+				if tt.apart && m != "Hello" && m != "Capabilities" && m != "Catalog" {
+					answer = "answer " + m + " unauthorized"
+				}
+				want = append(want, answer)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("answers:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		})
+	}
+	if n := strings.Count(log.String(), "another namespace"); n > 1 {
+		t.Errorf("%d lines in the log, want at most 1:\n%s", n, log.String())
+	}
+	if strings.Contains(log.String(), "secret") {
+		t.Error("the log has content")
+	}
+}
+
+// What cannot be told counts as apart.
+func TestPeerThatCannotBeTold(t *testing.T) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fds[0])
+	defer unix.Close(fds[1])
+	ended := exec.Command("true")
+	if err := ended.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for pid, want := range map[int]bool{os.Getpid(): false, 0: true, -1: true, ended.Process.Pid: true, 1 << 30: true} {
+		if got := isApart(fds[0], pid, 4711); got != want {
+			t.Errorf("process %d is apart: %v, want %v", pid, got, want)
+		}
+	}
+}
