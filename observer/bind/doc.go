@@ -25,7 +25,7 @@
 //
 // Bounds: 131,072 processes; 64 arguments of 4 KiB; 256 KiB of environment, 4 KiB
 // a variable; 4,096 descriptors of one process; 64 generations of ancestors;
-// 4,096 watched processes.
+// 4,096 watched processes, or a quarter of the descriptors that there may be.
 //
 // Sources: proc(5) for the fields of /proc/<pid>/stat. What harnesses look like
 // in /proc is known to the providers, not here.

@@ -12,15 +12,17 @@ import (
 )
 
 const (
-	maxWatched = 4096
-	exitEvents = 64 // taken from the kernel at once
+	maxWatched   = 4096
+	watchedShare = 4  // of the descriptors that this process may have, one in so many is for a watch
+	exitEvents   = 64 // taken from the kernel at once
 )
 
 var (
 	// ErrClosed is returned by Watch and Run after Run or Close has ended the
 	// watching.
 	ErrClosed = errors.New("exit watch is closed")
-	// ErrTooMany is returned by Watch when 4,096 processes are watched.
+	// ErrTooMany is returned by Watch when 4,096 processes are watched, or a
+	// quarter as many as this process may have descriptors.
 	ErrTooMany = errors.New("too many watched processes")
 )
 
@@ -34,6 +36,7 @@ type Exit struct {
 // process counts as ended when it is a zombie. Needs Linux 5.3 (pidfd_open).
 type Exits struct {
 	epoll, wake int
+	most        int // processes that are watched at once
 	out         chan Exit
 	done        chan struct{} // closed by Close
 
@@ -64,11 +67,21 @@ func NewExits() (*Exits, error) {
 		return nil, fmt.Errorf("make exit watch: %w", err)
 	}
 	return &Exits{
-		epoll: epoll, wake: wake,
+		epoll: epoll, wake: wake, most: mostWatched(),
 		out:  make(chan Exit), // unbuffered: what was not taken is known not to be
 		done: make(chan struct{}),
 		fds:  make(map[int]Exit), byExit: make(map[Exit]int),
 	}, nil
+}
+
+// mostWatched leaves descriptors for everything else: an exit that is not watched
+// is seen a little later, but a file that cannot be opened is not read.
+func mostWatched() int {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return maxWatched
+	}
+	return int(min(maxWatched, limit.Cur/watchedShare))
 }
 
 // C gives one Exit for each watched process, while Run runs. It is closed when
@@ -89,7 +102,7 @@ func (x *Exits) Watch(pid int, start uint64) error {
 	if _, ok := x.byExit[who]; ok {
 		return nil
 	}
-	if len(x.fds)+len(x.gone) >= maxWatched {
+	if len(x.fds)+len(x.gone) >= x.most {
 		return ErrTooMany
 	}
 	fd, err := unix.PidfdOpen(pid, 0)

@@ -252,6 +252,7 @@ func TestExitsBound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer x.Close()
+	x.most = maxWatched // whatever the limit of descriptors is here
 	for i := range maxWatched {
 		if err := x.Watch(1<<22-1, uint64(i)); err != nil {
 			t.Fatal(err)
@@ -259,6 +260,41 @@ func TestExitsBound(t *testing.T) {
 	}
 	if err := x.Watch(1<<22-1, maxWatched); !errors.Is(err, ErrTooMany) {
 		t.Errorf("Watch over the bound = %v", err)
+	}
+}
+
+// Watched processes leave most of the descriptors to everything else.
+func TestExitsLeaveDescriptors(t *testing.T) {
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	low := old
+	low.Cur = 64
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &low); err != nil {
+		t.Fatal(err)
+	}
+	x, err := NewExits()
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	var all []Exit
+	for range 20 {
+		cmd, start := started(t, "sleep", "1000")
+		all = append(all, Exit{cmd.Process.Pid, start})
+	}
+	before := descriptors(t)
+	for i, e := range all {
+		if err := x.Watch(e.PID, e.StartTicks); (err == nil) != (i < 16) || err != nil && !errors.Is(err, ErrTooMany) {
+			t.Fatalf("process %d: %v", i, err)
+		}
+	}
+	if n := descriptors(t) - before; n != 16 {
+		t.Errorf("%d descriptors for watches, want a quarter of 64", n)
 	}
 }
 
