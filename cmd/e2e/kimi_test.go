@@ -33,13 +33,17 @@ var kimiScenarios = []scenario{
 		told("E", "agent", "AGENT: I delegate.", "AGENT: it reported."),
 		exited,
 	}},
-	{name: "background", about: "a shell command in the background ends after the answer: a turn of its own", steps: []step{
+	{name: "background", about: "a shell command, and a subagent, in the background end after the answer: turns of their own", steps: []step{
 		{kimi("-y"), "available"},
 		{prompt("SCENARIO:background"), asked("A", "SCENARIO:background") + done("A", "BACKGROUND: it runs.") + `
 			started B something that was not typed
 			working B
 			` + done("B", "NOTED: the task is done.")},
-		second("C"),
+		{prompt("SCENARIO:agents"), asked("C", "SCENARIO:agents") + done("C", "AGENTS: it works.") + `
+			started D something that was not typed
+			working D
+			` + done("D", "NOTED: the task is done.")},
+		second("E"),
 		exited,
 	}},
 	{name: "permission", about: "a permission dialog, answered with yes, with no, left with Esc", steps: []step{
@@ -67,13 +71,22 @@ var kimiScenarios = []scenario{
 		{key("Escape"), done("C", "FORM: thanks.")},
 		exited,
 	}},
-	{name: "plan", about: "a plan, approved; another one, rejected", steps: []step{
+	{name: "plan", about: "a plan, approved", steps: []step{
 		{kimi("--plan"), "available"},
 		{do(prompt("SCENARIO:plan"), see("Ready to build")), asked("A", "SCENARIO:plan") + `
 			message A "PLAN: I write it down."
 			message A "PLAN: it is ready."
 			plan A "# The plan\n\n1. Look\n2. Leap"`},
 		{answer("1", "Ready to build"), done("A", "PLAN: understood.")},
+		exited,
+	}},
+	{name: "plan-rejected", about: "a plan, to be revised, with words; the same turn goes on", steps: []step{
+		{kimi("--plan"), "available"},
+		{do(prompt("SCENARIO:plan"), see("Ready to build")), asked("A", "SCENARIO:plan") + `
+			message A "PLAN: I write it down."
+			message A "PLAN: it is ready."
+			plan A "# The plan\n\n1. Look\n2. Leap"`},
+		{do(key("3"), write("look twice"), key("Enter")), done("A", "PLAN: understood.")},
 		exited,
 	}},
 	{name: "esc", about: "Esc before any output, during a text, while a tool runs", steps: []step{
@@ -109,6 +122,14 @@ var kimiScenarios = []scenario{
 		plain("F"),
 		exited,
 	}},
+	{name: "errors-in-the-stream", about: "the stream is cut, or has an error in it, every time; nothing is said", steps: []step{
+		{kimi(), "available"},
+		gaveUp("A", "cut", "provider_unavailable"),
+		gaveUp("B", "streamerror", "provider_error"),
+		gaveUp("C", "empty", "provider_error"),
+		plain("D"),
+		exited,
+	}},
 	{name: "flaky", about: "an error, a cut, then all is well: one answer, and nothing of the words that were cut", steps: []step{
 		{kimi(), "available"},
 		{prompt("SCENARIO:flaky500"), asked("A", "SCENARIO:flaky500") + done("A", "FLAKY: good at last.")},
@@ -142,6 +163,8 @@ var kimiScenarios = []scenario{
 		second("B"),
 		{do(command("/clear"), kimiSessions(3), gone("SECOND: another answer.")), ""},
 		plain("C"),
+		{do(command("/sessions"), see("type to search"), key("Down"), answer("Enter", "type to search"), see("SECOND: another answer.")), ""},
+		{prompt("SCENARIO:thinking"), asked("D", "SCENARIO:thinking") + done("D", "THINKING: the answer is 42.")},
 		exited,
 	}},
 	{name: "resume", about: "the session goes on in the same file, by its id and by --continue", steps: []step{
