@@ -14,6 +14,10 @@ func told(turn, script, before, after string) step {
 	return step{prompt("SCENARIO:" + script), asked(turn, "SCENARIO:"+script) + "message " + turn + " \"" + before + "\"\n" + done(turn, after)}
 }
 
+// copilotExited is how it ends. A command that comes in the moment between an
+// answer and its being idle is queued, and /exit stays in the queue (1.0.102).
+var copilotExited = step{do(see("/ commands ·"), quit), "unavailable process_exited"}
+
 // shownPlan is how a plan comes.
 func shownPlan(turn string) string {
 	return "message " + turn + " \"PLAN: I write it down.\"\nmessage " + turn + " \"PLAN: it is ready.\"\nplan " + turn + ` "- Look\n- Leap"`
@@ -23,7 +27,7 @@ var copilotScenarios = []scenario{
 	{name: "plain", about: "one prompt, one answer", steps: []step{
 		{copilot(), "available"},
 		plain("A"),
-		exited,
+		copilotExited,
 	}},
 	{name: "texts", about: "letters of several scripts; several texts, which are one message; reasoning; a filtered answer", steps: []step{
 		{copilot(), "available"},
@@ -33,14 +37,14 @@ var copilotScenarios = []scenario{
 		{prompt("SCENARIO:thinking"), asked("C", "SCENARIO:thinking") + done("C", "THINKING: the answer is 42.")},
 		{prompt("SCENARIO:refusal"), asked("D", "SCENARIO:refusal") + done("D", "REFUSAL: no.")},
 		second("E"),
-		exited,
+		copilotExited,
 	}},
 	{name: "tools", about: "a tool call, two at once, one that fails", steps: []step{
 		{copilot(), "available"},
 		told("A", "tool", "TOOL: I run it.", "TOOL: it ran."),
 		told("B", "tools", "TOOLS: two at once.", "TOOLS: both ran."),
 		{prompt("SCENARIO:toolfail"), asked("C", "SCENARIO:toolfail") + done("C", "TOOLFAIL: it failed.")},
-		exited,
+		copilotExited,
 	}},
 	{name: "permission", about: "a permission dialog, answered with yes, with no and words, left with Esc", steps: []step{
 		{copilot(), "available"},
@@ -52,7 +56,7 @@ var copilotScenarios = []scenario{
 		{do(prompt("SCENARIO:permission"), see("Do you want to")), asked("C", "SCENARIO:permission") + `message C "PERMISSION: may I?"`},
 		{key("Escape"), "final C aborted\nwaiting C"},
 		{status("idle"), ""},
-		exited,
+		copilotExited,
 	}},
 	{name: "question", about: "a question with two options, answered, and left with Esc, after which the turn goes on; a form of two is no event", steps: []step{
 		{copilot(), "available"},
@@ -66,7 +70,7 @@ var copilotScenarios = []scenario{
 		{key("Escape"), done("B", "QUESTION: thanks.")},
 		{do(prompt("SCENARIO:form"), see("Copilot needs information")), asked("C", "SCENARIO:form")},
 		{key("Escape"), done("C", "FORM: thanks.")},
-		exited,
+		copilotExited,
 	}},
 	{name: "plan", about: "a plan, left with Esc; rejected with words, after which the turn goes on; approved, which the program tells the model in words of its own", steps: []step{
 		{copilot("--plan"), "available"},
@@ -76,7 +80,7 @@ var copilotScenarios = []scenario{
 		{do(key("4"), write("look twice"), key("Enter")), done("B", "PLAN: understood.")},
 		{do(prompt("SCENARIO:plan"), see("Plan Ready for Review")), asked("C", "SCENARIO:plan") + shownPlan("C")},
 		{key("1"), done("C", "OTHER: nothing was asked by name.")},
-		exited,
+		copilotExited,
 	}},
 	{name: "esc-silent", about: "Esc Esc before any output: the program takes the turn back, out of its file, too", known: "sometimes: the file is replaced by one without the turn before its abort was read, so that the turn has no end", steps: []step{
 		{copilot(), "available"},
@@ -85,7 +89,7 @@ var copilotScenarios = []scenario{
 		{escEsc, "final B aborted\nwaiting B\nfailure -"},
 		{do(key("C-u"), gone("❯ SCENARIO:silent")), ""}, // the prompt is back to be edited
 		second("C"),
-		exited,
+		copilotExited,
 	}},
 	{name: "esc", about: "Esc Esc during a text, Ctrl-C while a tool runs; what was said so far is in no record", steps: []step{
 		{copilot("--allow-all-tools"), "available"},
@@ -94,7 +98,7 @@ var copilotScenarios = []scenario{
 		{do(prompt("SCENARIO:slowtool"), running("sleep 300")), asked("B", "SCENARIO:slowtool") + `message B "SLOWTOOL: wait."`},
 		{key("C-c"), "final B aborted\nwaiting B"},
 		plain("C"),
-		exited,
+		copilotExited,
 	}},
 	{name: "busy", about: "a prompt typed while the model speaks is the next turn; one that comes before a tool has run joins the turn, as a notice to the model", steps: []step{
 		{copilot(), "available"},
@@ -104,7 +108,7 @@ var copilotScenarios = []scenario{
 		{do(prompt("SCENARIO:absorb"), held), asked("C", "SCENARIO:absorb")},
 		{do(write("also that"), key("Enter"), release), `message C "ABSORB: a tool first."
 			` + done("C", "NOTED: the task is done.")},
-		exited,
+		copilotExited,
 	}},
 	{name: "errors", about: "the API answers 400 and 401; the conversation is too long; no answer at all", steps: []step{
 		{copilot(), "available"},
@@ -113,37 +117,37 @@ var copilotScenarios = []scenario{
 		reported("C", "overflow", "invalid_request"),
 		reported("D", "empty", "provider_error"),
 		plain("E"),
-		exited,
+		copilotExited,
 	}},
 	{name: "error-cut", about: "the stream is cut, every time", steps: []step{
 		{copilot(), "available"},
 		reported("A", "cut", "provider_error"),
 		plain("B"),
-		exited,
+		copilotExited,
 	}},
 	{name: "flaky", about: "an error, a cut, then all is well: one answer, no failure", steps: []step{
 		{copilot(), "available"},
 		{prompt("SCENARIO:flaky500"), asked("A", "SCENARIO:flaky500") + done("A", "FLAKY: good at last.")},
 		{prompt("SCENARIO:flakycut"), asked("B", "SCENARIO:flakycut") + done("B", "FLAKY: good at last.")},
-		exited,
+		copilotExited,
 	}},
 	{name: "background", about: "a shell command in the background ends after the answer: a turn of its own", steps: []step{
 		{copilot("--allow-all-tools"), "available"},
 		{prompt("SCENARIO:backgroundwait"), asked("A", "SCENARIO:backgroundwait") + done("A", "BACKGROUND: it runs.")},
 		{made("go"), "started B\nworking B\n" + done("B", "NOTED: the task is done.")},
 		second("C"),
-		exited,
+		copilotExited,
 	}},
 	{name: "subagent", about: "what a subagent says is no event", steps: []step{
 		{copilot("--allow-all-tools"), "available"},
 		told("A", "agent", "AGENT: I delegate.", "AGENT: it reported."),
-		exited,
+		copilotExited,
 	}},
 	{name: "autopilot", about: "the program's own prompts go on with the turn of the person", steps: []step{
 		{copilot("--autopilot", "--allow-all", "--max-autopilot-continues", "1"), "available"},
 		{prompt("SCENARIO:plain"), asked("A", "SCENARIO:plain") + `message A "PLAIN: one answer."
 			` + done("A", "OTHER: nothing was asked by name.")},
-		exited,
+		copilotExited,
 	}},
 	{name: "shell", about: "a ! command and a new name are no turns", steps: []step{
 		{copilot(), "available"},
@@ -151,57 +155,57 @@ var copilotScenarios = []scenario{
 		plain("A"),
 		{do(slash("/rename another"), see("Session renamed")), ""},
 		second("B"),
-		exited,
+		copilotExited,
 	}},
 	{name: "compact", about: "/compact is no turn", steps: []step{
 		{copilot(), "available"},
 		plain("A"),
 		{do(slash("/compact"), see("Compaction completed")), ""},
 		second("B"),
-		exited,
+		copilotExited,
 	}},
 	{name: "new", about: "/new begins another session in the same process, which keeps the first one open, and goes back to it at its end", steps: []step{
 		{copilot(), "available"},
 		plain("A"),
 		{do(slash("/new"), sessions(2), gone("PLAIN: one answer.")), ""},
 		second("B"),
-		{do(command("/exit"), see("PLAIN: one answer.")), ""},
+		{do(see("/ commands ·"), command("/exit"), see("PLAIN: one answer.")), ""},
 		{prompt("SCENARIO:unicode"), asked("C", "SCENARIO:unicode") +
 			done("C", `UNICODE: é 漢字 한국어 😀 \"quoted\" <tag> &amp; back\\slash`)},
-		exited,
+		copilotExited,
 	}},
 	{name: "fork", about: "/fork begins another session in the same process with a copy of the first one's events, which are not told again", steps: []step{
 		{copilot(), "available"},
 		plain("A"),
 		{do(slash("/fork"), sessions(2), see("Forked from")), ""},
 		second("B"),
-		{do(command("/exit"), gone("SECOND: another answer.")), ""},
-		exited,
+		{do(see("/ commands ·"), command("/exit"), gone("SECOND: another answer.")), ""},
+		copilotExited,
 	}},
 	{name: "clear", about: "/clear begins another session in the same process", steps: []step{
 		{copilot(), "available"},
 		plain("A"),
 		{do(slash("/clear"), sessions(2), gone("PLAIN: one answer.")), ""},
 		second("B"),
-		exited,
+		copilotExited,
 	}},
 	{name: "resume", about: "the session goes on in the same file, by its id and by --continue", steps: []step{
 		{copilot(), "available"},
 		plain("A"),
-		exited,
+		copilotExited,
 		{resumed("--resume=", func(arg string) action { return copilot(arg) }), "available as another incarnation"},
 		second("B"),
-		exited,
+		copilotExited,
 		{copilot("--continue"), "available as another incarnation"},
 		plain("C"),
-		exited,
+		copilotExited,
 	}},
 	{name: "oversized", about: "an answer of over 4 MiB is reported and costs only itself", steps: []step{
 		{copilot(), "available"},
 		plain("A"),
 		{prompt("SCENARIO:overthought"), asked("B", "SCENARIO:overthought") + "failure -"},
 		second("C"),
-		exited,
+		copilotExited,
 	}},
 	{name: "kill", about: "kill -9, and again in the same pane", steps: []step{
 		{copilot(), "available"},
@@ -209,7 +213,7 @@ var copilotScenarios = []scenario{
 		{kill, "unavailable process_exited"},
 		{copilot(), "available as another incarnation"},
 		second("B"),
-		exited,
+		copilotExited,
 	}},
 	{name: "kill-mid-turn", about: "kill -9 in mid-turn ends no turn; the session is resumed over the stale lock", steps: []step{
 		{copilot(), "available"},
@@ -217,7 +221,7 @@ var copilotScenarios = []scenario{
 		{kill, "unavailable process_exited"},
 		{copilot("--continue"), "available as another incarnation"},
 		plain("B"),
-		exited,
+		copilotExited,
 	}},
 	{name: "two-in-one-directory", about: "two processes in one directory keep their own events", steps: []step{
 		{copilot(), "available"},
@@ -230,7 +234,7 @@ var copilotScenarios = []scenario{
 			work.other: final A completed "SECOND: another answer."
 			work.other: waiting A`},
 		second("B"),
-		exited,
+		copilotExited,
 		{in("work.other", quit), "work.other: unavailable process_exited"},
 	}},
 	{name: "steno-restarted", about: "Steno is restarted in mid-turn", steps: []step{
@@ -239,7 +243,7 @@ var copilotScenarios = []scenario{
 		{restart(syscall.SIGTERM), "unavailable mux_restarted\navailable again"},
 		{release, done("A", "HELD: first words, and the rest.")},
 		second("B"),
-		exited,
+		copilotExited,
 	}},
 	{name: "steno-killed", about: "Steno is killed in mid-turn, and the turn ends while it is away", steps: []step{
 		{copilot(), "available"},
@@ -247,17 +251,17 @@ var copilotScenarios = []scenario{
 		{do(down, release, see("and the rest."), recorded("and the rest."), up), "unavailable mux_restarted\navailable again\n" +
 			done("A", "HELD: first words, and the rest.")},
 		second("B"),
-		exited,
+		copilotExited,
 	}},
 	{name: "late", about: "Steno starts after the first turn, which is not told", steps: []step{
 		{do(down, copilot(), prompt("SCENARIO:plain"), recorded(`"assistant.turn_end"`), up), "available"},
 		second("A"),
-		exited,
+		copilotExited,
 	}},
 	{name: "late-mid-turn", about: "Steno starts in mid-turn: the rest of the turn is told", steps: []step{
 		{do(down, copilot(), prompt("SCENARIO:held"), held, recorded("SCENARIO:held"), up), "available"},
 		{release, done("A", "HELD: first words, and the rest.")},
-		exited,
+		copilotExited,
 	}},
 	{name: "tmux-killed-resumed", about: "the tmux server is killed, and the session resumed in another one: the same agent", steps: []step{
 		{copilot(), "available"},
@@ -265,7 +269,7 @@ var copilotScenarios = []scenario{
 		{hangUp, "unavailable process_exited"},
 		{resumed("--resume=", func(arg string) action { return copilot(arg) }), "available as another incarnation"},
 		second("B"),
-		exited,
+		copilotExited,
 	}},
 	{name: "bare", about: "a terminal without a multiplexer", steps: []step{
 		{bare("copilot"), "available"},
