@@ -187,8 +187,11 @@ func (a *responsesAnswer) block(ctx context.Context, index int, b Block) object 
 	switch end["type"] {
 	case "reasoning":
 		a.send("response.reasoning_summary_part.added", at(object{"summary_index": 0, "part": object{"type": "summary_text", "text": ""}}))
-		a.send("response.reasoning_summary_text.delta", at(object{"summary_index": 0, "delta": b.Thinking}))
-		a.send("response.reasoning_summary_text.done", at(object{"summary_index": 0, "text": b.Thinking}))
+		// Only the item at the end has the whole: Codex takes very long over an event
+		// of some MiB, and records nothing of these.
+		some := pieces(b.Thinking)[0]
+		a.send("response.reasoning_summary_text.delta", at(object{"summary_index": 0, "delta": some}))
+		a.send("response.reasoning_summary_text.done", at(object{"summary_index": 0, "text": some}))
 	case "message":
 		a.send("response.content_part.added", at(object{"content_index": 0, "part": object{"type": "output_text", "text": "", "annotations": []any{}}}))
 		delta := func(p string) {

@@ -133,7 +133,7 @@ var scripts = map[string]Script{
 	"compacted": {say("COMPACTED: it goes on.")},
 
 	// Records of over 4 MiB: thinking, which the screen does not show, and text.
-	"overthought": {answer(think(strings.Repeat("0123456789", 500_000)), text("OVERTHOUGHT: a short answer."))},
+	"overthought": {answer(think(strings.Repeat("0123456789", 430_000)), text("OVERTHOUGHT: a short answer."))},
 	"bigtool": {
 		answer(text("BIGTOOL: much comes."), shell("head -c 5500000 /dev/zero | tr '\\0' A")),
 		say("BIGTOOL: it came."),
