@@ -1,0 +1,209 @@
+//go:build e2e
+
+package e2e
+
+import "syscall"
+
+// yolo starts Gemini CLI so that it runs tools without asking.
+func yolo(args ...string) action { return gemini(append([]string{"--yolo"}, args...)...) }
+
+var geminiScenarios = []scenario{
+	{name: "plain", about: "one prompt, one answer; letters of several scripts; several texts, which are one message; reasoning; cut off; refused", steps: []step{
+		{gemini(), "available"},
+		geminiPlain("A"),
+		{typed("SCENARIO:unicode é漢字"), asked("B", "SCENARIO:unicode é漢字") +
+			done("B", `UNICODE: é 漢字 한국어 😀 \"quoted\" <tag> &amp; back\\slash`)},
+		{typed("SCENARIO:texts"), asked("C", "SCENARIO:texts") + done("C", "FIRST text.SECOND text.THIRD text.")},
+		{typed("SCENARIO:thinking"), asked("D", "SCENARIO:thinking") + done("D", "THINKING: the answer is 42.")},
+		{typed("SCENARIO:maxtokens"), asked("E", "SCENARIO:maxtokens") + done("E", "MAXTOKENS: cut off")},
+		{typed("SCENARIO:refusal"), asked("F", "SCENARIO:refusal") + done("F", "REFUSAL: no.")},
+		goneGemini,
+	}},
+	{name: "tools", about: "a tool call, two at once, one that fails, todos, a subagent, a background command", steps: []step{
+		{yolo(), "available"},
+		toldGemini("A", "tool", "TOOL: I run it.", "TOOL: it ran."),
+		toldGemini("B", "tools", "TOOLS: two at once.", "TOOLS: both ran."),
+		{typed("SCENARIO:toolfail"), asked("C", "SCENARIO:toolfail") + done("C", "TOOLFAIL: it failed.")},
+		toldGemini("D", "todos", "TODOS: I list them.", "TODOS: all done."),
+		toldGemini("E", "agent", "AGENT: I delegate.", "AGENT: it reported."),
+		{typed("SCENARIO:background"), asked("F", "SCENARIO:background") + done("F", "BACKGROUND: it runs.")},
+		geminiSecond("G"),
+		goneGemini,
+	}},
+	{name: "permission", about: "a permission dialog leaves no record, the title shows it; answered with yes, left with Esc", steps: []step{
+		{gemini(), "available"},
+		{do(typed("SCENARIO:permission"), see("Allow execution of")), asked("A", "SCENARIO:permission") + `message A "PERMISSION: may I?"`},
+		{status("busy"), ""},
+		{answer("1", "Allow execution of"), done("A", "PERMISSION: thanks.")},
+		{do(typed("SCENARIO:permission"), see("Allow execution of")), asked("B", "SCENARIO:permission") + `message B "PERMISSION: may I?"`},
+		{answer("Escape", "Allow execution of"), "final B aborted\nwaiting B"},
+		geminiSecond("C"),
+		goneGemini,
+	}},
+	{name: "question", about: "a question leaves no record until it is answered, or left with Esc", steps: []step{
+		{gemini(), "available"},
+		{do(typed("SCENARIO:question"), see("Which colour?")), asked("A", "SCENARIO:question") + `message A "QUESTION: I have to know."`},
+		{answer("2", "Which colour?"), done("A", "QUESTION: thanks.")},
+		{do(typed("SCENARIO:question"), see("Which colour?")), asked("B", "SCENARIO:question") + `message B "QUESTION: I have to know."`},
+		{answer("Escape", "Enter to select"), "final B aborted\nwaiting B"},
+		geminiSecond("C"),
+		goneGemini,
+	}},
+	{name: "plan", about: "a plan, approved", steps: []step{
+		{gemini(), "available"},
+		{do(typed("SCENARIO:enterplan"), see("Do you want to proceed?")), asked("A", "SCENARIO:enterplan") + `message A "PLAN: I think first."`},
+		{do(answer("1", "Do you want to proceed?"), see("Ready to start implementation?")), `
+			message A "PLAN: I write it down."
+			message A "PLAN: it is ready."`},
+		{answer("1", "Ready to start implementation?"), `
+			plan A "# The plan\n\n1. Look\n2. Leap"
+			` + done("A", "PLAN: understood.")},
+		geminiSecond("B"),
+		goneGemini,
+	}},
+	{name: "plan-refused", about: "a plan, sent back with words", steps: []step{
+		{gemini(), "available"},
+		{do(typed("SCENARIO:enterplan"), see("Do you want to proceed?")), asked("A", "SCENARIO:enterplan") + `message A "PLAN: I think first."`},
+		{do(answer("1", "Do you want to proceed?"), see("Ready to start implementation?")), `
+			message A "PLAN: I write it down."
+			message A "PLAN: it is ready."`},
+		{do(chosen("Down", "● 2."), chosen("Down", "● 3."), write("shorter"), key("Enter")), `
+			plan A "# The plan\n\n1. Look\n2. Leap"
+			` + done("A", "PLAN: understood.")},
+		geminiSecond("B"),
+		goneGemini,
+	}},
+	{name: "esc", about: "Esc before any output, during a text, while a tool runs", steps: []step{
+		{yolo(), "available"},
+		{do(typed("SCENARIO:silent"), held), asked("A", "SCENARIO:silent")},
+		{key("Escape"), "final A aborted\nwaiting A"},
+		geminiSecond("B"),
+		{do(typed("SCENARIO:held"), held), asked("C", "SCENARIO:held")},
+		{key("Escape"), "final C aborted\nwaiting C"},
+		geminiSecond("D"),
+		{do(typed("SCENARIO:slowtool"), running("sleep 300")), asked("E", "SCENARIO:slowtool") + `message E "SLOWTOOL: wait."`},
+		{key("Escape"), "final E aborted\nwaiting E"},
+		geminiSecond("F"),
+		goneGemini,
+	}},
+	{name: "queued", about: "a prompt typed while the model speaks is the next turn", steps: []step{
+		{gemini(), "available"},
+		{do(typed("SCENARIO:held"), held), asked("A", "SCENARIO:held")},
+		{typed("SCENARIO:second"), ""},
+		{release, done("A", "HELD: first words, and the rest.") + asked("B", "SCENARIO:second") + done("B", "SECOND: another answer.")},
+		goneGemini,
+	}},
+	{name: "errors", about: "what the API answers: each ends the work on its turn; one that is good when the program asks once more", steps: []step{
+		{gemini(), "available"},
+		failedGemini("A", "400", "invalid_request"),
+		failedGemini("B", "401", "authentication_failed"),
+		answered("C", "flaky500", "FLAKY: good at last."),
+		failedGemini("D", "toolong", "invalid_request"),
+		geminiPlain("E"),
+		goneGemini,
+	}},
+	{name: "commands", about: "/compress, a ! command and /chat save are no turns", steps: []step{
+		{gemini(), "available"},
+		geminiPlain("A"),
+		{do(typedCommand("/compress"), see("Chat history compressed")), ""},
+		geminiSecond("B"),
+		{do(typedCommand("/chat save it"), see("Conversation checkpoint saved")), ""},
+		geminiPlain("C"),
+		{do(key("!"), see("! Type your shell command"), write("echo bang"), key("Enter"), see("Shell Command echo bang")), ""},
+		goneGemini,
+	}},
+	{name: "clear", about: "/clear begins another session in the same process", steps: []step{
+		{gemini(), "available"},
+		geminiPlain("A"),
+		{do(typedCommand("/clear"), gone("PLAIN: one answer.")), ""},
+		geminiSecond("B"),
+		goneGemini,
+	}},
+	{name: "resume", about: "the session goes on in the same file, the newest one and one by its id", steps: []step{
+		{gemini(), "available"},
+		geminiPlain("A"),
+		goneGemini,
+		{gemini("--resume", "latest"), "available as another incarnation"},
+		geminiSecond("B"),
+		goneGemini,
+	}},
+	{name: "legacy", about: "a session of an older version goes on in a file beside its own; what it had is not told", steps: []step{
+		{do(oldGemini, gemini("--resume", oldGeminiID)), "available"},
+		geminiSecond("A"),
+		goneGemini,
+	}},
+	{name: "oversized", about: "an answer with thoughts of over 4 MiB, in one record, is reported and costs only itself", steps: []step{
+		{gemini(), "available"},
+		geminiPlain("A"),
+		{typed("SCENARIO:overthought"), asked("B", "SCENARIO:overthought") + "failure -"},
+		geminiSecond("C"),
+		goneGemini,
+	}},
+	{name: "kill", about: "kill -9 in mid-turn ends no turn; the session is resumed", steps: []step{
+		{gemini(), "available"},
+		geminiPlain("A"),
+		{do(typed("SCENARIO:held"), held), asked("B", "SCENARIO:held")},
+		{kill, "unavailable process_exited"},
+		{gemini("--resume", "latest"), "available as another incarnation"},
+		geminiSecond("C"),
+		goneGemini,
+	}},
+	{name: "two-in-one-directory", about: "two processes in one directory keep their own events where their command lines name the sessions", steps: []step{
+		{gemini("--session-id", "11111111-2222-4333-8444-555555555555"), "available"},
+		geminiPlain("A"),
+		{in("work.other", gemini("--session-id", "66666666-7777-4888-9999-aaaaaaaaaaaa")), "work.other: available"},
+		{in("work.other", typed("SCENARIO:second")), `
+			work.other: started A "SCENARIO:second"
+			work.other: working A
+			work.other: message A "SECOND: another answer."
+			work.other: final A completed "SECOND: another answer."
+			work.other: waiting A`},
+		goneGemini,
+		{in("work.other", leaveGemini), "work.other: unavailable process_exited"},
+	}},
+	{name: "steno-restarted", about: "Steno is restarted in mid-turn", steps: []step{
+		{gemini(), "available"},
+		{do(typed("SCENARIO:held"), held), asked("A", "SCENARIO:held")},
+		{restart(syscall.SIGTERM), "unavailable mux_restarted\navailable again"},
+		{release, done("A", "HELD: first words, and the rest.")},
+		geminiSecond("B"),
+		goneGemini,
+	}},
+	{name: "steno-killed", about: "Steno is killed in mid-turn, and the turn ends while it is away", steps: []step{
+		{gemini(), "available"},
+		{do(typed("SCENARIO:held"), held), asked("A", "SCENARIO:held")},
+		{do(down, release, see("and the rest."), recorded("and the rest."), up), "unavailable mux_restarted\navailable again\n" +
+			done("A", "HELD: first words, and the rest.")},
+		geminiSecond("B"),
+		goneGemini,
+	}},
+	{name: "late", about: "Steno starts in mid-turn: the rest of the turn is told, the turn before is not", steps: []step{
+		{do(down, gemini(), typed("SCENARIO:plain"), recorded("PLAIN: one answer."), typed("SCENARIO:held"), held, recorded("SCENARIO:held"), up), "available"},
+		{release, done("A", "HELD: first words, and the rest.")},
+		geminiSecond("B"),
+		goneGemini,
+	}},
+	{name: "tmux-killed-resumed", about: "the tmux server is killed, and the session resumed in another one: the same agent", steps: []step{
+		{gemini(), "available"},
+		geminiPlain("A"),
+		{hangUp, "unavailable process_exited"},
+		{geminiSession(func(id string) action { return gemini("--resume", id) }), "available as another incarnation"},
+		geminiSecond("B"),
+		goneGemini,
+	}},
+	{name: "bare", about: "a terminal without a multiplexer: no title, so silence ends the turn", steps: []step{
+		{bare("gemini"), "available"},
+		{say("SCENARIO:plain"), asked("A", "SCENARIO:plain") + done("A", "PLAIN: one answer.")},
+		{killBare, "unavailable process_exited"},
+	}},
+	{name: "headless", about: "gemini -p, without a terminal", steps: []step{
+		{headless("gemini", "--yolo", "-p", "SCENARIO:tool"), "available\n" + asked("A", "SCENARIO:tool") + `message A "TOOL: I run it."
+			` + done("A", "TOOL: it ran.") + "unavailable process_exited"},
+	}},
+	{name: "headless-error", about: "gemini -p that fails: only the rollback tells it", steps: []step{
+		{headlessFails("gemini", "-p", "SCENARIO:400"), "available\n" + asked("A", "SCENARIO:400") + `
+			failure A provider_error
+			waiting A
+			unavailable process_exited`},
+	}},
+}
