@@ -8,8 +8,8 @@
 //   - start: a user message with a text, that no mark shows to be the program's
 //     own: the session's context, a detected loop, "Please continue.", a hook's
 //     text for the open turn, a command of shell mode, the editor's state.
-//   - text: the first record of an id whose content is a string. An array, or no
-//     tokens, is history that is written again with new ids.
+//   - text: the first record of an id whose content is a string. An array is
+//     history that is written again, with new ids.
 //   - tools: the same id once more with toolCalls, after all of them ended.
 //   - cancel: info "Request cancelled.", or toolCalls that are all cancelled.
 //   - error: an error message in the TUI; headless only a list that lacks the
@@ -30,15 +30,15 @@
 // Promises. A prompt gives its start at once, except after /rewind: then the
 // history has no context in front, and a prompt waits for its next record or
 // 150 ms. A list without the prompt waits for its error: until the title is
-// "Ready", for 1 s where there is no title, for 10 s at most. A cancel up to 1 s before a prompt
-// is for that prompt, by their times. After a record that
-// could not be read nothing has a turn until a prompt, and a held answer is not
-// given: such a record is nearly always its tool output. Keys are ids of
-// messages; a legacy .json and the .jsonl that goes on with it have the same.
+// "Ready", for 1 s where there is no title, for 10 s at most. A cancel up to 1 s
+// before a prompt is for that prompt, by their times. After a record that could
+// not be read nothing has a turn until a prompt, and a held answer is not given:
+// such a record is nearly always its tool output. Keys are ids of messages; a
+// legacy .json and the .jsonl that goes on with it have the same.
 //
 // Refusals: subagents; errors' texts; files that were put aside, checkpoints and
 // logs; plans outside <project>/<session>/plans, or over 256 KiB. A file without
-// a header is never bound. Of a document only what stands behind the newest
+// a header is never bound by agreement. Of a document only what stands behind the newest
 // known message is new; a wholly different list is history.
 //
 // Binding: no record names a process. Rank 3: --session-id, or --resume with an
@@ -50,7 +50,10 @@
 // or 8 MiB of text; evidence reads 64 KiB of a session's files where it has more
 // than one, .project_root of 64 sessions, projects.json up to 4 MiB.
 //
-// Differences from the notes: 0.61.0 also writes history again when it shortens
-// tool output in the middle of a turn; a cancelled start is told by times, not by
-// silence; a list without a context comes after /rewind.
+// Differences from the notes, 0.61.0, 2026-12-01: history is also written again
+// when tool output is shortened in mid-turn; after /rewind a list has no context;
+// the error of a rollback comes up to 1 s later; another start in the directory
+// deletes the file of a session without a prompt, and the program goes on in one
+// without a header (bound by its name and --session-id alone); shell output is
+// cut to 40 kB; the program can outlive its terminal.
 package gemini
