@@ -150,6 +150,7 @@ var kimiScenarios = []scenario{
 		plain("A"),
 		{do(command("!echo bang-out"), see("bang-out")), ""},
 		{do(command("/title another name"), see("another name")), ""},
+		{do(command("/btw SCENARIO:second"), see("SECOND: another answer."), key("Escape"), gone("Esc close")), ""},
 		second("B"),
 		{do(command("/undo"), see("Select messages to undo"), answer("Enter", "Select messages to undo"),
 			see("> SCENARIO:second"), key("C-u"), gone("SCENARIO:second")), ""},
