@@ -2,8 +2,6 @@ package copilot
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -113,8 +111,8 @@ func unheld(p providers.Process, known []providers.Session) []providers.Evidence
 			continue
 		}
 		info, err := os.Lstat(filepath.Join(filepath.Dir(s.Path), name))
-		if errors.Is(err, fs.ErrNotExist) || err != nil {
-			continue
+		if err != nil {
+			continue // nobody's, or not to be seen
 		}
 		out = append(out, providers.Evidence{Rank: providers.Exact, Session: s.ID, Path: s.Path, Source: fromLock,
 			At: info.ModTime().UTC(), Refused: "the process does not hold the lock: it was left by another process with this number"})

@@ -197,6 +197,16 @@ func TestSeveralOpenSessions(t *testing.T) {
 	}
 }
 
+func TestInternalAmongSeveral(t *testing.T) {
+	h := newHome(t)
+	known := []providers.Session{h.session(someID, 18391, true), h.session(otherID, 18391, true)}
+	known[0].Internal = "a run that another session started"
+	h.holds(someID, 18391)
+	h.holds(otherID, 18391)
+	h.log("2026-11-30T23:54:58.394Z [INFO] Registering foreground session: " + otherID + "\n")
+	h.want(known, exact+": the session can own no pane", another+" path")
+}
+
 func TestLogThatIsNoFile(t *testing.T) {
 	h := newHome(t)
 	known := []providers.Session{h.session(someID, 18391, true), h.session(otherID, 18391, true)}

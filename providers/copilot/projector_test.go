@@ -197,6 +197,12 @@ func TestRewindGivesUp(t *testing.T) {
 		done = p.Rewind(providers.Record{Start: 1, Data: fmt.Appendf(nil, `{"type":"assistant.turn_start","data":{"interactionId":"i1"},"id":"s%d"}`, i)})
 	}
 	p.Rewound()
+	q := newProjector(nil)
+	q.Rewind(providers.Record{Start: 1, Data: []byte(endLine)})
+	q.Rewound()
+	if out := project(q, `{"type":"abort","id":"a1"}`); len(out) != 2 || out[0].Kind != providers.TurnFinal || out[0].Turn != "" {
+		t.Errorf("abort of a turn that began before the look-back: %v", out)
+	}
 	if got, want := p.Turn(), (providers.Turn{ID: "i1", State: providers.WaitingOnAgent}); got != want || p.Held() {
 		t.Errorf("Turn = %v, want %v", got, want)
 	}

@@ -118,7 +118,7 @@ func (p *projector) working(rec record) {
 	p.show()
 	if p.elsewhere(rec) {
 		p.finish()
-	} else if p.last != nil && (p.last.ended || rec.class == loopStart) {
+	} else if rec.class == loopStart {
 		p.last = nil
 	}
 	p.attribute(rec)
