@@ -119,6 +119,61 @@ var monsters = []struct {
 	}},
 }
 
+// Fault 5: 64 descriptors for 500 sessions of as many processes. Not even half of
+// the processes can be watched for their end then.
+func TestFewDescriptors(t *testing.T) {
+	w := newWorld(t)
+	const limit = 64
+	sessions := pick(200, 500)
+	f := &figures{Fault: "5 descriptors", Unit: "sessions", Tried: sessions,
+		How: "RLIMIT_NOFILE 64; a process each, all write at once, then all are killed"}
+	plain := plain(t)
+	d := w.startWith(func(cmd *exec.Cmd) {
+		plain(cmd)
+		cmd.Args = append([]string{"sh", "-c", `ulimit -n ` + itoa(limit) + `; exec "$0" "$@"`}, cmd.Args...)
+		cmd.Path = "/bin/sh"
+	})
+	d.ready()
+	s := w.read(0)
+	crowd := w.crowd(sessions)
+	w.until("every agent", func() bool { return len(w.agents()) == sessions })
+	for range pick(2, 5) {
+		began := time.Now()
+		for _, p := range crowd {
+			p.turn(t, 2000)
+		}
+		s.heard(f, crowd)
+		f.recovered(time.Since(began))
+	}
+	n, err := descriptors(d.cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range crowd {
+		p.turn(t, 100)
+		p.kill()
+	}
+	w.until("every exit", func() bool {
+		ends := 0
+		names := w.agents()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, e := range s.events {
+			if names[e.agent] != "" && strings.HasPrefix(e.kind, "unavailable") {
+				ends++
+			}
+		}
+		return ends == sessions
+	})
+	s.heard(f, crowd)
+	if d.peak() > mostMemory {
+		t.Errorf("%d MiB in memory, at most %d", d.peak()>>20, mostMemory>>20)
+	}
+	f.Note = fmt.Sprintf("%d descriptors, at most %d MiB in memory", n, d.peak()>>20)
+	d.stop()
+	f.report(t)
+}
+
 // grow makes a file longer by a hole: it reads as NUL bytes.
 func grow(t *testing.T, path string, n int64) {
 	t.Helper()
