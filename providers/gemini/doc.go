@@ -43,17 +43,17 @@
 //
 // Binding: no record names a process. Rank 3: --session-id, or --resume with an
 // id. Rank 4: .project_root is the working directory, and the session, or the
-// stub that a resumed run leaves, began after the process. Two processes in one
-// directory are refused. The first node process is the launcher.
+// stub that a resumed run leaves, began within 30 s after the process (or is the
+// only one after it); logs.json tells what /clear began. Two processes that began
+// sessions within that time of each other are refused.
 //
 // Bounds: state 2.6 KiB (192 hashes: some 64 messages); a look back 600 records
 // or 8 MiB of text; evidence reads 64 KiB of a session's files where it has more
-// than one, .project_root of 64 sessions, projects.json up to 4 MiB.
+// than one, .project_root of 64 sessions, projects.json and logs.json up to 4 MiB.
 //
 // Differences from the notes, 0.61.0, 2026-12-01: history is also written again
 // when tool output is shortened in mid-turn; after /rewind a list has no context;
 // the error of a rollback comes up to 1 s later; another start in the directory
-// deletes the file of a session without a prompt, and the program goes on in one
-// without a header (bound by its name and --session-id alone); shell output is
-// cut to 40 kB; the program can outlive its terminal.
+// deletes the file of a session without a prompt, which goes on in one without a
+// header (bound by name and --session-id); shell output is cut to 40 kB.
 package gemini

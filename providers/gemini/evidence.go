@@ -31,14 +31,15 @@ const (
 	fromAgreement = "directory and time"
 )
 
-// Evidence looks at the command line (rank 3), then for sessions of the
-// process's directory that began after it (rank 4): a session's directory is
-// what .project_root beside its chats says. A session that was resumed begins
-// again with a stub file of the same id (0.61.0), which dates it. One path is
-// named for a session, whatever the number of files that share its id.
+// Evidence looks at the command line (rank 3), then for the session of the
+// process's directory that began with it (rank 4): a session's directory is what
+// .project_root beside its chats says. A session that was resumed begins again
+// with a stub file of the same id (0.61.0), which dates it. One path is named for
+// a session, whatever the number of files that share its id.
 //
-// No program's record names the process, so of two processes in one directory
-// neither is bound unless their command lines name sessions.
+// No program's record names the process. So two processes that began in one
+// directory within a short time are not told apart, unless their command lines
+// name sessions.
 func (Provider) Evidence(ctx context.Context, p providers.Process, known []providers.Session) ([]providers.Evidence, error) {
 	l, err := newLook(p)
 	if err != nil {
@@ -154,43 +155,6 @@ func newLook(p providers.Process) (*look, error) {
 		l.slug = list.Projects[p.CWD]
 	}
 	return l, nil
-}
-
-// agreeing lists the sessions of the process's directory that began after it.
-// Of those that began before it, the newest is given with the reason.
-func (l *look) agreeing(ctx context.Context, groups map[string]*group) ([]providers.Evidence, error) {
-	if l.p.CWD == "" || l.p.Started.IsZero() {
-		return nil, nil
-	}
-	order := make([]*group, 0, len(groups))
-	for _, g := range groups {
-		if !g.began.IsZero() {
-			order = append(order, g)
-		}
-	}
-	slices.SortFunc(order, func(a, b *group) int {
-		return cmp.Or(b.began.Compare(a.began), cmp.Compare(a.id, b.id))
-	})
-	var out []providers.Evidence
-	for _, g := range order[:min(len(order), maxSessions)] {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("look at sessions: %w", err)
-		}
-		path, err := l.choose(g.files)
-		if err != nil {
-			return nil, err
-		}
-		if path == "" {
-			continue
-		}
-		e := providers.Evidence{Rank: providers.Agreement, Session: g.id, Path: path, Source: fromAgreement, At: g.began}
-		if g.began.Before(l.p.Started) {
-			e.Refused = "the session began before the process, and no newer file says that it was resumed"
-			return append(out, e), nil
-		}
-		out = append(out, e)
-	}
-	return out, nil
 }
 
 // choose names the one file of a session that goes on, of those in the process's

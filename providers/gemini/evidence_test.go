@@ -96,12 +96,8 @@ func TestEvidenceAgreement(t *testing.T) {
 
 	old := h.chat("code", "b", "s-old", -100, prompt1)
 	older := h.chat("code", "c", "s-older", -200, prompt1)
-	h.want(h.process(), h.known(old, fresh, older), "4 s-fresh code/chats/session-a.jsonl", "4 s-old code/chats/session-b.jsonl refused")
+	h.want(h.process(), h.known(old, fresh, older), "4 s-fresh code/chats/session-a.jsonl")
 	h.want(h.process(), h.known(old, older), "4 s-old code/chats/session-b.jsonl refused")
-
-	// After /clear the newer one comes first; the observer takes the newer.
-	cleared := h.chat("code", "d", "s-cleared", 60, prompt1)
-	h.want(h.process(), h.known(fresh, cleared), "4 s-cleared code/chats/session-d.jsonl", "4 s-fresh code/chats/session-a.jsonl")
 
 	// Another directory, a directory that is not told, another home.
 	h.project("other", filepath.Join(h.dir, "other"))
@@ -194,19 +190,81 @@ func TestEvidenceSubagent(t *testing.T) {
 	h.want(h.process("--resume", sid), h.known(main, sub), "3 "+sid+"  refused", "4 s-main code/chats/session-a.jsonl")
 }
 
-// Two processes of one directory name the same sessions: the observer binds
-// neither. Command lines with ids tell them apart.
+// Two processes of one directory: each began a session soon after it began. What
+// began later, and was not begun by /clear, is another process's.
 func TestEvidenceTwoProcesses(t *testing.T) {
 	h := newHome(t)
+	other := strings.Replace(sid, "65", "66", 1)
 	one := h.chat("code", "a", sid, 4)
-	two := h.chat("code", "b", strings.Replace(sid, "65", "66", 1), 104)
+	two := h.chat("code", "b", other, 104)
 	p2 := h.process()
 	p2.PID, p2.Started = 8, h.born.Add(100*time.Second)
-	known := h.known(one, two)
-	h.want(h.process(), known, "4 "+strings.Replace(sid, "65", "66", 1)+" code/chats/session-b.jsonl", "4 "+sid+" code/chats/session-a.jsonl")
-	h.want(p2, known, "4 "+strings.Replace(sid, "65", "66", 1)+" code/chats/session-b.jsonl", "4 "+sid+" code/chats/session-a.jsonl refused")
+	known := h.known(two, one)
+	h.want(h.process(), known, "4 "+sid+" code/chats/session-a.jsonl", "4 "+other+" code/chats/session-b.jsonl refused")
+	h.want(p2, known, "4 "+other+" code/chats/session-b.jsonl")
 	h.want(h.process("--session-id", sid), known, "3 "+sid+" code/chats/session-a.jsonl",
-		"4 "+strings.Replace(sid, "65", "66", 1)+" code/chats/session-b.jsonl", "4 "+sid+" code/chats/session-a.jsonl")
+		"4 "+sid+" code/chats/session-a.jsonl", "4 "+other+" code/chats/session-b.jsonl refused")
+
+	// Begun within a short time, both could be of either: they have no order.
+	p2.Started = h.born.Add(10 * time.Second)
+	three := h.chat("code", "c", "s-three", 14)
+	known = h.known(one, three)
+	h.want(h.process(), known, "4 "+sid+" code/chats/session-a.jsonl", "4 s-three code/chats/session-c.jsonl")
+	all, err := Provider{}.Evidence(t.Context(), h.process(), known)
+	if err != nil || !all[0].At.IsZero() || !all[1].At.IsZero() {
+		t.Errorf("sessions that are not told apart have times: %+v, %v", all, err)
+	}
+	h.want(p2, known, "4 s-three code/chats/session-c.jsonl")
+
+	// A process that took long to begin: the only one is its own.
+	h.want(h.process(), h.known(two), "4 "+other+" code/chats/session-b.jsonl")
+}
+
+// /clear is logged with the session that the process began with.
+func TestEvidenceCleared(t *testing.T) {
+	h := newHome(t)
+	first := h.chat("code", "a", sid, 4, prompt1)
+	second := h.chat("code", "b", "s-second", 61, prompt1)
+	third := h.chat("code", "c", "s-third", 121, prompt1)
+	log := func(entries string) { write(t, filepath.Join(h.dir, ".gemini", "tmp", "code", "logs.json"), entries) }
+	entry := func(message, session string, after int) string {
+		return fmt.Sprintf(`{"sessionId":%q,"messageId":1,"type":"user","message":%q,"timestamp":%q}`, session, message,
+			h.born.Add(time.Duration(after)*time.Second).Format("2006-01-02T15:04:05.000Z"))
+	}
+	line := func(id, file, refused string) string {
+		return strings.TrimSpace("4 " + id + " code/chats/session-" + file + ".jsonl " + refused)
+	}
+	known := h.known(third, first, second)
+	a, b, c := line(sid, "a", "refused"), line("s-second", "b", "refused"), line("s-third", "c", "refused")
+	h.want(h.process(), known, line(sid, "a", ""), b, c)
+	log("[" + entry("hello", sid, 9) + "," + entry("/clear", sid, 60) + "]")
+	h.want(h.process(), known, a, line("s-second", "b", ""), c)
+	log("[" + entry("/clear", sid, 60) + "," + entry("/clear", sid, 120) + "]")
+	h.want(h.process(), known, a, b, line("s-third", "c", ""))
+	log("[" + entry("/clear", sid, 60) + "," + entry("/clear", "s-second", 120) + "]")
+	h.want(h.process(), known, a, b, line("s-third", "c", ""))
+	// Not of this process, not the command, too early, a loop, nothing of use.
+	for _, entries := range []string{
+		"[" + entry("/clear", "else", 60) + "]", "[" + entry("say /clear", sid, 60) + "]", "[" + entry("/clear", sid, 40) + "]",
+		"[" + entry("/clear", "s-third", 60) + "," + entry("/clear", "s-second", 120) + "]", "{}", `[{"message":"/clear"}]`, "[7]",
+	} {
+		log(entries)
+		h.want(h.process(), known, line(sid, "a", ""), b, c)
+	}
+	// Two sessions began at that time: either may be the one.
+	fourth := h.chat("code", "d", "s-fourth", 62, prompt1)
+	log("[" + entry("/clear", sid, 60) + "]")
+	h.want(h.process(), h.known(first, second, fourth), line(sid, "a", ""), b, line("s-fourth", "d", "refused"))
+	// Half written now; broken for good.
+	log("[" + entry("/clear", sid, 60))
+	if _, err := (Provider{}).Evidence(t.Context(), h.process(), known); err == nil {
+		t.Error("a list that is being written gave no error")
+	}
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(filepath.Join(h.dir, ".gemini", "tmp", "code", "logs.json"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	h.want(h.process(), known, line(sid, "a", ""), b, c)
 }
 
 // Another start deletes the file of a session without a prompt; the program goes

@@ -37,7 +37,7 @@ func (Provider) About() providers.About {
 		Version:  "0.61.0",
 		Hints: []string{
 			"Leave ui.hideWindowTitle false and ui.dynamicWindowTitle true (their defaults): the title proves when an answer is final.",
-			"Run two Gemini CLIs of one directory with --session-id or --resume and an id: nothing else tells their sessions apart.",
+			"Start two Gemini CLIs of one directory half a minute apart, or with --session-id: nothing else tells their sessions apart.",
 		},
 	}
 }
