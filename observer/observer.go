@@ -23,6 +23,7 @@ type Observer struct {
 	opt     Options
 	boot    string
 	began   time.Time // when watching began; watch first, then scan
+	clock             // the same
 	swept   chan struct{}
 	ended   chan struct{} // closed when the loop has ended
 	calls   chan func()
@@ -140,6 +141,7 @@ func (o *Observer) Run(ctx context.Context) error {
 	helpers, stop := context.WithCancel(gctx)
 	defer stop()
 	o.began = time.Now()
+	o.clock = clockAt(o.began)
 	g.Go(func() error { return ended(helpers, o.watcher.Run(helpers)) })
 	g.Go(func() error { return ended(helpers, o.exits.Run(helpers)) })
 	g.Go(func() error { return o.sweeper.run(helpers) })

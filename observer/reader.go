@@ -27,9 +27,7 @@ type reader struct {
 	// another one: records dated before it are history. They feed attribution
 	// and give no event (D11).
 	notBefore time.Time
-	// wall and mono are one instant, by the clock that people set and by the
-	// one that nobody sets.
-	wall, mono time.Time
+	clock     // when the reader was made
 	// undated drafts wait here for the date of the next dated one: at most
 	// maxDrafts, and about maxUndated bytes of text.
 	undated      []providers.Draft
@@ -85,7 +83,7 @@ func newReader(a providers.Artifact, p providers.Provider, mark, state []byte, n
 	}
 	now := time.Now()
 	return &reader{
-		artifact: a, provider: p, wall: now.Round(0), mono: now,
+		artifact: a, provider: p, clock: clockAt(now),
 		file: c, proj: p.Projector(a, state),
 		safe: c.Offset(), state: state, mark: mark, notBefore: notBefore,
 	}, nil
@@ -364,13 +362,7 @@ var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 // history is the date before which a record is history. When somebody set the
 // clock back, new records are dated before the process began: the border moves
 // with the clock.
-func (r *reader) history(now time.Time) time.Time {
-	back := now.Sub(r.mono) - now.Round(0).Sub(r.wall)
-	if back > time.Second {
-		return r.notBefore.Add(-back)
-	}
-	return r.notBefore
-}
+func (r *reader) history(now time.Time) time.Time { return r.notBefore.Add(-r.back(now)) }
 
 // admit takes the drafts that are new: D11 decides by the record's own date,
 // and a draft without one takes that of the next dated one.

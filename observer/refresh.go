@@ -96,8 +96,11 @@ func (o *Observer) attachment(a *artifact) *attachment {
 	t := &attachment{
 		artifact: a.ofSession(a.agent.match.Session), provider: a.provider, stats: o.opt.Stats,
 		base: a.base, appeared: a.appeared,
-		process: a.agent.owner.Process.Started, available: a.agent.row.Since, began: o.began,
+		process: a.agent.owner.Process.Started,
 	}
+	// Births are by the clock of now. A scan corrects the start of a process.
+	back := o.back(time.Now())
+	t.available, t.began = a.agent.row.Since.Add(-back), o.began.Add(-back)
 	switch src, ok := o.sources[a.Path]; {
 	case ok && src.Agent == a.agent.row.ID:
 		t.source = &src

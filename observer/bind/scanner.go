@@ -199,7 +199,12 @@ func (s *Scanner) look(pid int, now time.Time, up time.Duration) (*entry, error)
 	fresh := &entry{ino: st.Ino, image: line.image, kernel: line.flags&kernelThread != 0, read: up}
 	proc := s.process(line, now, up)
 	if e != nil && e.proc.StartTicks == line.start {
-		proc.Started = e.proc.Started // the wall clock may have been set since
+		// A clock that was set forth makes the start seem later: what is known
+		// stays, so that nothing the process wrote is older than it. One that was
+		// set back dates what it writes from now on before that.
+		if !proc.Started.Before(e.proc.Started.Add(-time.Second)) {
+			proc.Started = e.proc.Started
+		}
 		fresh.asked, fresh.candidate, fresh.watched = e.asked, e.candidate, e.watched
 		proc.Exe, proc.Args, proc.CWD, proc.Env = e.proc.Exe, e.proc.Args, e.proc.CWD, e.proc.Env
 		if e.proc.Comm != line.comm || e.image != line.image {
@@ -353,6 +358,6 @@ func vanished(err error) error {
 
 func same(a, b *providers.Process) bool {
 	return a.PID == b.PID && a.PPID == b.PPID && a.PGID == b.PGID && a.SID == b.SID && a.TTY == b.TTY &&
-		a.TPGID == b.TPGID && a.StartTicks == b.StartTicks && a.State == b.State && a.Comm == b.Comm &&
+		a.TPGID == b.TPGID && a.StartTicks == b.StartTicks && a.Started.Equal(b.Started) && a.State == b.State && a.Comm == b.Comm &&
 		a.Exe == b.Exe && a.CWD == b.CWD && slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env)
 }
