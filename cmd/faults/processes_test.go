@@ -80,15 +80,21 @@ func (p *idler) register() error {
 		"version": "2.1.197", "status": "idle", "updatedAt": now, "statusUpdatedAt": now}), 0o600))
 }
 
-// turn writes a turn with one answer of about size bytes.
+// turn writes a turn with one answer of about size bytes and a last one.
 func (p *idler) turn(t *testing.T, size int) {
+	t.Helper()
+	p.turnWith(t, size, func(record []byte) []byte { return record })
+}
+
+// turnWith is turn with a change of each record.
+func (p *idler) turnWith(t *testing.T, size int, change func([]byte) []byte) {
 	t.Helper()
 	turn := p.turnID()
 	mark := func() string { marks++; return fmt.Sprintf("[m:%s:%d]", p.session[:8], marks) }
 	first, last := mark(), mark()
 	var data []byte
 	for _, r := range slices.Concat(p.prompt(turn), p.text(turn, first+strings.Repeat(" word", size/5)), p.final(turn, last+" end")) {
-		data = append(append(data, r...), '\n')
+		data = append(append(data, change(r)...), '\n')
 	}
 	if err := p.write(data); err != nil {
 		t.Fatal(err)
