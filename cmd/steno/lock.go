@@ -13,16 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// hintWritable is for a state directory that cannot be written.
+const hintWritable = "make the state directory writable for this user, with free space"
+
 // lockStateDir makes the state directory and takes the lock of its one daemon.
 // The lock ends with the process, whatever ends it, so the file may stay.
 func lockStateDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make state directory: %w", err)
+		return nil, unwritable(fmt.Errorf("make state directory: %w", err))
 	}
 	path := filepath.Join(dir, "lock")
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open lock of state directory: %w", err)
+		return nil, unwritable(fmt.Errorf("open lock of state directory: %w", err))
 	}
 	if err := takeLock(f); err != nil {
 		defer f.Close()
@@ -43,13 +46,23 @@ func lockStateDir(dir string) (*os.File, error) {
 	// Only for the message above; the lock itself is the flock.
 	if err := f.Truncate(0); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("write lock of state directory: %w", err)
+		return nil, unwritable(fmt.Errorf("write lock of state directory: %w", err))
 	}
 	if _, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("write lock of state directory: %w", err)
+		return nil, unwritable(fmt.Errorf("write lock of state directory: %w", err))
 	}
 	return f, nil
+}
+
+// unwritable adds what to do about a state directory that cannot be written.
+func unwritable(err error) error {
+	for _, no := range []error{unix.EROFS, unix.EACCES, unix.EPERM, unix.ENOSPC, unix.EDQUOT} {
+		if errors.Is(err, no) {
+			return hintError{err, hintWritable}
+		}
+	}
+	return err
 }
 
 // A daemon that was killed may hold its lock for a moment: while the kernel ends

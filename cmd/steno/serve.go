@@ -135,7 +135,7 @@ func (s *service) openLog(ctx context.Context, recoverLog bool) (*store.Store, e
 	case errors.Is(err, store.ErrForeign):
 		return nil, hintError{err, "move that file away, or use another --state-dir"}
 	case errors.Is(err, store.ErrNotWritable), errors.Is(err, store.ErrFull):
-		return nil, hintError{err, "make the state directory writable for this user, with free space"}
+		return nil, hintError{err, hintWritable}
 	}
 	return log, err
 }
