@@ -22,10 +22,11 @@
 //     when a turn ends; of a resumed session only from its first prompt on.
 //     After /fork it is seen once for the fork, which nobody shows then (Doubt).
 //
-// Inferred, read in the program but not recorded: turn.ended "blocked", errors
-// other than provider.api_error, auth_error, filtered and context.overflow, the
-// texts of skills before a prompt, parts of pictures, a single executable, a
-// start without a number (earlier protocols).
+// Errors are held against the program by make e2e: 400, 401, 429, 500, 529, a
+// stream that is cut, fails or says nothing, content filters. Inferred, read in
+// the program but not seen: turn.ended "blocked", errors of its login, the texts
+// of skills before a prompt, parts of pictures, a single executable, a start
+// without a number (earlier protocols).
 //
 // Not recorded by the program: that a killed process's turn is over (the next
 // start supersedes it); which session a resumed terminal shows before its first
