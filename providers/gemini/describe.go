@@ -81,6 +81,10 @@ func parseHeader(b []byte) head {
 // context of a session has a few kB: at most 200 names of files.
 const maxHead = 64 << 10
 
+// maxStarts bounds what is read of a file of the process's first minute, to see
+// whether it was begun again, in bytes.
+const maxStarts = 256 << 10
+
 // sessionOf is the session that the header of a file names; "" when there is
 // none.
 func sessionOf(path string) string {
@@ -115,4 +119,37 @@ func stub(b []byte, size int64) bool {
 		}
 	}
 	return true
+}
+
+// sameMinute says whether a process that began then may have named a new file
+// like this one. A name has the minute of its start: so the stub of a session
+// that is resumed in its first minute is the session's own file (0.61.0).
+func sameMinute(path string, process time.Time) bool {
+	name := strings.TrimPrefix(filepath.Base(path), "session-")
+	const form = "2006-01-02T15-04"
+	if len(name) < len(form) {
+		return false
+	}
+	minute, err := time.Parse(form, name[:len(form)])
+	return err == nil && !process.Before(minute) && process.Before(minute.Add(time.Minute+starting))
+}
+
+// lastStart is the newest start that headers in the first part of a file tell,
+// beside the one that is known.
+func lastStart(path string, born time.Time) time.Time {
+	b, _, err := readHead(path, maxStarts)
+	if err != nil {
+		return born
+	}
+	for len(b) > 0 {
+		line, rest, _ := bytes.Cut(b, []byte("\n"))
+		b = rest
+		if !bytes.HasPrefix(line, []byte(`{"sessionId":`)) {
+			continue
+		}
+		if h := parseHeader(line); h.born.After(born) {
+			born = h.born
+		}
+	}
+	return born
 }

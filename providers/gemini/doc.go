@@ -43,8 +43,8 @@
 //
 // Binding: no record names a process. Rank 3: --session-id, or --resume with an
 // id. Rank 4: .project_root is the working directory, and the session, or the
-// stub that a resumed run leaves, began within 30 s after the process (or is the
-// only one after it); logs.json tells what /clear began. Two processes that began
+// stub that a resumed run leaves (in the first minute of a session: a header in
+// its own file), began within 30 s after the process; logs.json tells what /clear began. Two processes that began
 // sessions within that time of each other are refused.
 //
 // Bounds: state 2.6 KiB (192 hashes: some 64 messages); a look back 600 records

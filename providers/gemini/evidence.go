@@ -45,7 +45,7 @@ func (Provider) Evidence(ctx context.Context, p providers.Process, known []provi
 	if err != nil {
 		return nil, err
 	}
-	groups := gather(known)
+	groups := gather(known, p.Started)
 	var out []providers.Evidence
 	args := parseArgs(p.Args)
 	if args.session != "" {
@@ -77,7 +77,7 @@ type group struct {
 
 // gather sorts the sessions that can own a pane by their id. A legacy file that
 // goes on in its sibling is history.
-func gather(known []providers.Session) map[string]*group {
+func gather(known []providers.Session, process time.Time) map[string]*group {
 	out := map[string]*group{}
 	for _, s := range known {
 		if s.ID == "" || s.Internal != "" || superseded(s.Path) {
@@ -89,6 +89,9 @@ func gather(known []providers.Session) map[string]*group {
 			out[s.ID] = g
 		}
 		g.files = append(g.files, s)
+		if s.Born.Before(process) && sameMinute(s.Path, process) {
+			s.Born = lastStart(s.Path, s.Born)
+		}
 		if s.Born.After(g.began) {
 			g.began = s.Born
 		}

@@ -149,6 +149,34 @@ func TestEvidenceResumed(t *testing.T) {
 	h.want(h.process(), known, "4 "+sid+" code/chats/session-old.jsonl")
 }
 
+// A session that is resumed in the minute of its start has no stub of its own:
+// the new header stands in its file.
+func TestEvidenceResumedAtOnce(t *testing.T) {
+	h := newHome(t)
+	h.born = h.born.Add(30 * time.Second)
+	at := func(after float64) string {
+		return h.born.Add(time.Duration(after * float64(time.Second))).Format("2006-01-02T15:04:05.000Z")
+	}
+	again := fmt.Sprintf(`{"sessionId":%q,"projectHash":"00","startTime":%q,"kind":"main"}`, sid, at(4))
+	file := h.chat("code", "2026-11-30T10-00-"+sid[:8], sid, -20, prompt1, again)
+	h.want(h.process("--resume", "latest"), h.known(file), "4 "+sid+" code/chats/"+filepath.Base(file))
+	// The name has another minute: the file is the old one, whatever it holds.
+	other := h.chat("code", "2026-11-30T09-58-"+sid[:8], "s-other", -20, prompt1, strings.Replace(again, sid, "s-other", 1))
+	h.want(h.process(), h.known(other), "4 s-other code/chats/"+filepath.Base(other)+" refused")
+	for name, want := range map[string]bool{"session-2026-11-30T10-00-x.jsonl": true, "session-2026-11-30T10-01-x.jsonl": false,
+		"session-2026-11-30T09-59-x.jsonl": false, "session-x.jsonl": false, "session-2026-13-30T10-00-x.jsonl": false} {
+		if got := sameMinute("/w/"+name, h.born); got != want {
+			t.Errorf("sameMinute(%q) = %v, want %v", name, got, want)
+		}
+	}
+	if !sameMinute("/w/session-2026-11-30T09-59-x.jsonl", h.born.Add(-20*time.Second)) {
+		t.Error("a process that began just before the end of the minute")
+	}
+	if got := lastStart("/w/none", h.born); got != h.born {
+		t.Errorf("lastStart of no file = %v", got)
+	}
+}
+
 func TestEvidenceLegacy(t *testing.T) {
 	h := newHome(t)
 	at := h.born.Add(4 * time.Second).Format("2006-01-02T15:04:05.000Z")
