@@ -125,6 +125,26 @@ func geminiSession(then func(id string) action) action {
 	}
 }
 
+// resumedGemini goes on with a session whose first turn was plain. Before the
+// program has drawn the old turns again it sends nothing, and in the first
+// moments after that it drops keys.
+func resumedGemini(which string) action {
+	return do(gemini("--resume", which), see("PLAIN: one answer."), awake)
+}
+
+// awake waits until the program takes keys, and leaves the composer empty.
+func awake(a *agent) {
+	a.w.t.Helper()
+	a.w.eventually("the program takes keys", func() bool {
+		key("x")(a)
+		return within(times(finger), func() bool { return !strings.Contains(squeeze(a.screen()), "Typeyourmessage") })
+	})
+	a.w.eventually("the composer is empty", func() bool {
+		key("BSpace")(a)
+		return within(times(finger), func() bool { return strings.Contains(squeeze(a.screen()), "Typeyourmessage") })
+	})
+}
+
 const oldGeminiID = "0a1b2c3d-1111-4222-8333-444455556666"
 
 // oldGemini writes a session as older versions did: one JSON document.
