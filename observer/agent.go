@@ -29,6 +29,9 @@ type agent struct {
 	// being read.
 	exiting bool
 	reason  string // why it is exiting, for its unavailable event
+	// sought is since when its end waits for a sweep that may find its
+	// transcript; zero when it does not.
+	sought time.Time
 	// leaving is set while another waits for its place: nothing more is read
 	// for it. Each probe decides that anew.
 	leaving bool

@@ -36,7 +36,7 @@ func (o *Observer) appear(row store.Agent, w *bind.Owner, m bind.Match, now time
 	}
 	a.row.PID, a.row.StartTicks, a.row.Boot = w.Process.PID, w.Process.StartTicks, o.boot
 	a.row.Launch = filepath.Base(w.Process.Exe)
-	a.owner, a.match, a.exiting = *w, m, false
+	a.owner, a.match, a.exiting, a.sought = *w, m, false, time.Time{}
 	o.byProcess[a.process()] = a
 	o.recheckUntil = now.Add(recheckFor)
 	o.enter(a, now)
@@ -154,13 +154,40 @@ func (o *Observer) end(a *agent, reason string, now time.Time) {
 	}
 	a.exiting, a.reason = true, reason
 	if a.art == nil && a.match.Bound && a.row.Available {
-		o.attach(a, o.find(a), now)
+		art := o.find(a)
+		if art == nil {
+			// Its only records may be so young that no hint has told of their
+			// file yet. A sweep will.
+			a.sought = now
+			o.sweepSoon()
+			return
+		}
+		o.attach(a, art, now)
 	}
+	o.drain(a, now)
+}
+
+// drain reads what is left for an incarnation that ends, and ends it if that is
+// nothing.
+func (o *Observer) drain(a *agent, now time.Time) {
 	if a.art != nil {
 		o.detach(a.art)
 	}
 	if a.draining == 0 {
-		o.gone(a, reason, now)
+		o.gone(a, a.reason, now)
+	}
+}
+
+// found goes on with the ends that waited for a sweep.
+func (o *Observer) found(now time.Time) {
+	for _, a := range o.byProcess {
+		if a.sought.IsZero() || o.sweepBegan.Before(a.sought) {
+			continue
+		}
+		a.sought = time.Time{}
+		o.attach(a, o.find(a), now)
+		o.drain(a, now)
+		o.probeBy(later(now, o.probedAt.Add(probeGap))) // another may wait for its place
 	}
 }
 

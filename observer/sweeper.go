@@ -198,6 +198,7 @@ func (o *Observer) onSweep(d sweepDone) {
 			o.forget(path)
 		}
 	}
+	o.found(now)
 	for a := range o.live {
 		if a.missed {
 			o.stir(a, now) // it may have come back as it was
