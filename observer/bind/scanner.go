@@ -109,8 +109,7 @@ func NewScanner(o Options) *Scanner {
 // Scan reads the table. It costs what has changed, see the package. An error
 // means that nothing is known; a process that vanishes meanwhile is no error.
 func (s *Scanner) Scan(ctx context.Context) (Processes, error) {
-	now := s.now()
-	up, err := s.uptime()
+	now, up, err := s.clocks()
 	if err != nil {
 		return Processes{}, err
 	}
@@ -144,6 +143,25 @@ func (s *Scanner) Scan(ctx context.Context) (Processes, error) {
 	s.known = next
 	s.mark(&out)
 	return out, nil
+}
+
+// clocks reads both clocks at one instant: were this process halted between the
+// two, every start would seem earlier than it was.
+func (s *Scanner) clocks() (now time.Time, up time.Duration, err error) {
+	for range 5 {
+		before, err := s.uptime()
+		if err != nil {
+			return now, 0, err
+		}
+		now = s.now()
+		if up, err = s.uptime(); err != nil {
+			return now, 0, err
+		}
+		if up-before < 10*time.Millisecond {
+			break
+		}
+	}
+	return now, up, nil
 }
 
 // pids lists the numeric names of /proc in order.
@@ -286,7 +304,7 @@ func (s *Scanner) mark(out *Processes) {
 // ReadProcess reads one process, whoever it belongs to, with everything that may
 // be read of it but Open, Title and Pane.
 func (s *Scanner) ReadProcess(pid int) (providers.Process, error) {
-	up, err := s.uptime()
+	now, up, err := s.clocks()
 	if err != nil {
 		return providers.Process{}, err
 	}
@@ -295,7 +313,7 @@ func (s *Scanner) ReadProcess(pid int) (providers.Process, error) {
 	if err != nil {
 		return providers.Process{}, fmt.Errorf("read process: %w", gone(err))
 	}
-	p := s.process(line, s.now(), up)
+	p := s.process(line, now, up)
 	p.Exe, p.CWD = program(dir+"/exe"), link(dir+"/cwd")
 	p.Args, p.Env = s.args(dir), s.environ(dir)
 	return p, nil
