@@ -23,9 +23,18 @@ import (
 // writes its session.
 type idler struct {
 	*claude
-	name string
-	cmd  *exec.Cmd
-	told []string // tokens that have to be told, in order
+	name   string
+	folder string // of its session, when it is not the program's own choice
+	cmd    *exec.Cmd
+	told   []string // tokens that have to be told, in order
+}
+
+// file is where its session is.
+func (p *idler) file() string {
+	if p.folder != "" {
+		return filepath.Join(p.folder, p.session+".jsonl")
+	}
+	return p.path()
 }
 
 // crowd starts n idlers, each in a directory of its own and with a session.
@@ -40,6 +49,9 @@ func (w *world) crowd(n int) []*idler {
 	return all
 }
 
+// idlers counts them, for names.
+var idlers int
+
 // idle is crowd without the record that names the session.
 func (w *world) idle(n int) []*idler {
 	w.t.Helper()
@@ -47,17 +59,17 @@ func (w *world) idle(n int) []*idler {
 	if err != nil {
 		missing(w.t, "no sleep")
 	}
-	program, err := os.ReadFile(sleep)
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	bin := w.path("idle", "claude")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(bin), 0o700), os.WriteFile(bin, program, 0o700)); err != nil {
-		w.t.Fatal(err)
+	if _, err := os.Stat(bin); err != nil {
+		program, err := os.ReadFile(sleep)
+		if err := errors.Join(err, os.MkdirAll(filepath.Dir(bin), 0o700), os.WriteFile(bin, program, 0o700)); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 	var all []*idler
-	for i := range n {
-		all = append(all, w.idler(bin, fmt.Sprint("c", i)))
+	for range n {
+		idlers++
+		all = append(all, w.idler(bin, fmt.Sprint("c", idlers)))
 	}
 	return all
 }
@@ -112,9 +124,7 @@ func (p *idler) turnWith(t *testing.T, size int, change func([]byte) []byte) {
 	for _, r := range slices.Concat(p.prompt(turn), p.text(turn, first+strings.Repeat(" word", size/5)), p.final(turn, last+" end")) {
 		data = append(append(data, change(r)...), '\n')
 	}
-	if err := p.write(data); err != nil {
-		t.Fatal(err)
-	}
+	appendBytes(t, p.file(), data)
 	p.told = append(p.told, "start "+turn, "text "+first, "text "+last, "final "+turn)
 }
 
@@ -129,10 +139,10 @@ func (s *story) heard(f *figures, all []*idler) {
 	var lines []string
 	eventually(patience, func() bool {
 		var lost int
-		lost, lines = difference(truths, s.tokens(s.w.agents()), nil)
+		lost, lines = difference(truths, s.recordTokens(), nil)
 		return lost == 0
 	})
-	lost, lines := difference(truths, s.tokens(s.w.agents()), f)
+	lost, lines := difference(truths, s.recordTokens(), f)
 	f.Lost += lost
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,6 +151,15 @@ func (s *story) heard(f *figures, all []*idler) {
 	for _, line := range slices.Concat(s.wrong, lines) {
 		s.w.t.Error(line)
 	}
+}
+
+// recordTokens are the tokens of this world's agents without those of failures.
+func (s *story) recordTokens() map[string][]string {
+	all := s.tokens(s.w.agents())
+	for name, tokens := range all {
+		all[name] = slices.DeleteFunc(tokens, func(token string) bool { return strings.HasPrefix(token, "failure ") })
+	}
+	return all
 }
 
 // startTicks is when a process began.
