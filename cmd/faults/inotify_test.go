@@ -119,6 +119,58 @@ func TestFewWatches(t *testing.T) {
 	}
 }
 
+// Fault 4: without watches the daemon sweeps every 2 s. That costs little, also
+// where there are thousands of sessions.
+func TestIdleWithoutWatches(t *testing.T) {
+	if !inside(t, 0) {
+		return
+	}
+	const files, dirs = 2000, 50
+	f := &figures{Fault: "4 inotify: idle", Unit: "spans", How: "2,000 old sessions and 3 idle agents; CPU time without any watch, and with all of them"}
+	used := map[string]float64{}
+	for _, tt := range []struct {
+		mode string
+		n    int
+	}{{"inotify", 1000}, {"polling", 0}} {
+		limit(t, "max_inotify_instances", tt.n)
+		w := newWorld(t)
+		for i := range files {
+			dir := w.path(".claude", "projects", fmt.Sprint("old", i%dirs))
+			if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, newUUID()+".jsonl"), []byte("{}\n"), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d := w.startWith(plain(t))
+		d.ready()
+		s := w.read(0)
+		crowd := w.crowd(3)
+		w.until("every agent", func() bool { return len(w.agents()) == len(crowd) })
+		for _, p := range crowd {
+			p.turn(t, 100)
+		}
+		s.heard(f, crowd)
+		s.end() // a reader costs something too
+		if h := w.status().Watch; h.Mode != tt.mode {
+			t.Fatalf("the status says %+v", h)
+		}
+		// What is new is looked at for 20 s.
+		span := pick(3*time.Second, time.Minute)
+		if long {
+			time.Sleep(20 * time.Second)
+		}
+		before := d.cpu()
+		time.Sleep(span) // the span that is measured
+		used[tt.mode] = perMinute(d.cpu()-before, span)
+		f.Tried++
+		d.stop()
+	}
+	f.Note = fmt.Sprintf("%.1f CPU seconds a minute, with watches %.1f", used["polling"], used["inotify"])
+	if used["polling"] > 6 {
+		t.Errorf("%s; at most 6", f.Note)
+	}
+	f.report(t)
+}
+
 // Fault 4: the daemon stands still until the kernel's queue of events is full,
 // and so does not hear of most of what was written.
 func TestQueueOverflow(t *testing.T) {
