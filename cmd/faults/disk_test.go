@@ -380,7 +380,7 @@ func TestDamagedDatabase(t *testing.T) {
 			}, false},
 			{"head", func(w *world, d *daemon) *daemon {
 				d.stop()
-				overwrite(t, w.database(), 0, 4096)
+				scribble(t, w.database(), 0, 4096)
 				w.refused(nil, "database is corrupt", "--recover")
 				return w.start("--recover")
 			}, true},
@@ -392,7 +392,7 @@ func TestDamagedDatabase(t *testing.T) {
 				}
 				pages := info.Size() / 4096
 				from := 1 + r.Int64N(pages/2)
-				overwrite(t, w.database(), from*4096, (from+pages/2)*4096)
+				scribble(t, w.database(), from*4096, (from+pages/2)*4096)
 				return w.start("--recover")
 			}, true},
 			{"deleted while open", func(w *world, d *daemon) *daemon {
@@ -486,7 +486,7 @@ func (w *world) remove(suffix string) {
 	}
 }
 
-func overwrite(t *testing.T, path string, from, to int64) {
+func scribble(t *testing.T, path string, from, to int64) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

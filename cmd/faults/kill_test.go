@@ -9,6 +9,7 @@ import (
 // Fault 1: the daemon is killed at any moment, while 8 agents write records
 // from 100 bytes to 5 MiB, in pieces, and begin new sessions.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	r := dice(t)
 	kills := pick(50, 500)
@@ -33,9 +34,9 @@ func TestKill(t *testing.T) {
 		if r.IntN(4) == 0 {
 			// Any moment of a start, from the first instruction on.
 			time.Sleep(time.Duration(r.Int64N(int64(600 * time.Millisecond))))
-		} else if head := s.head(); s.grown(head, 1, patience) {
+		} else if s.more(1, patience) {
 			f.recovered(time.Since(d.started))
-			s.grown(head, 1+r.IntN(60), time.Duration(r.Int64N(int64(400*time.Millisecond))))
+			s.more(1+r.IntN(60), time.Duration(r.Int64N(int64(400*time.Millisecond))))
 		}
 		// A session that no Steno ever saw can be anybody's: so a process goes
 		// on to another one only when something of the present was told.

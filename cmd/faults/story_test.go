@@ -35,6 +35,7 @@ type story struct {
 	byID     map[string]uint64
 	bySeq    map[uint64]string
 	events   []told
+	tellings int             // events that tell a record of a file
 	marks    map[string]bool // of sessions
 	last     uint64
 	repeated int
@@ -167,6 +168,9 @@ func (s *story) take(events []wire.Event) {
 			mark, _, _ = strings.Cut(mark, ":")
 			s.marks[mark] = true
 		}
+		if tokenOf(e) != "" {
+			s.tellings++
+		}
 		s.events = append(s.events, told{e.Sequence, e.AgentID, tokenOf(e), kindOf(e), now})
 	}
 	close(s.changed)
@@ -265,6 +269,27 @@ func (s *story) grown(after uint64, n int, d time.Duration) bool {
 			return false
 		}
 	}
+}
+
+// more waits until n more records were told, for at most d, and says whether they
+// were.
+func (s *story) more(n int, d time.Duration) bool {
+	limit := time.NewTimer(d)
+	defer limit.Stop()
+	s.mu.Lock()
+	want := s.tellings + n
+	for s.tellings < want {
+		changed := s.changed
+		s.mu.Unlock()
+		select {
+		case <-changed:
+		case <-limit.C:
+			return false
+		}
+		s.mu.Lock()
+	}
+	s.mu.Unlock()
+	return true
 }
 
 // tokens are what was told of some agents, in order, by agent.

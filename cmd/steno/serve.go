@@ -94,7 +94,7 @@ func (s *service) run(ctx context.Context, recoverLog bool) (err error) {
 		return err
 	}
 	live := located{Observer: obs, stateDir: s.StateDir, socket: socket}
-	server := ipc.NewServer(ipc.Options{Store: log, Live: live, Log: s.component("ipc"), Version: versionText()})
+	server := ipc.NewServer(ipc.Options{Store: log, Live: live, Log: s.log, Version: versionText()})
 
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return part(ctx, "observe", obs.Run(ctx)) })
