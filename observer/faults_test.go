@@ -117,6 +117,8 @@ func TestSessionTakenOverIsNotRepeated(t *testing.T) {
 
 // D15: what was written while two processes named a session is nobody's, also
 // when one of them was bound to it before.
+//
+// Field list: F7.
 func TestAmbiguityAfterBinding(t *testing.T) {
 	r := newRig(t)
 	r.run()
@@ -178,6 +180,8 @@ func TestDescriptionsAreForgotten(t *testing.T) {
 
 // Artifacts that are gone are forgotten: one that was bound when it went, and
 // those that no sweep ever saw.
+//
+// Field list: C23, C25.
 func TestGoneArtifactsAreForgotten(t *testing.T) {
 	r := newRig(t)
 	r.run()
@@ -223,6 +227,8 @@ func (r *rig) sweep() {
 }
 
 // A directory that cannot be listed for a moment is not an empty one.
+//
+// Field list: B12.
 func TestUnreadableDirectoryIsNotEmpty(t *testing.T) {
 	dir := t.TempDir()
 	mustWrite(t, filepath.Join(dir, "a.jsonl"), []byte("{}\n"))
@@ -300,6 +306,8 @@ func (f flaky) Evidence(ctx context.Context, p providers.Process, known []provid
 }
 
 // Evidence that could not be looked at is looked for again.
+//
+// Field list: F17.
 func TestEvidenceErrorIsAskedAgain(t *testing.T) {
 	f := flaky{fails: new(atomic.Int32)}
 	r := newRig(t, func(o *Options) { o.Providers = []providers.Provider{f} })
@@ -324,6 +332,8 @@ func TestEvidenceErrorIsAskedAgain(t *testing.T) {
 }
 
 // A look that failed is owed still.
+//
+// Field list: F17.
 func TestFailedProbeIsRepeated(t *testing.T) {
 	o := idleObserver(t)
 	o.onProbe(probed{err: errors.New("no processes")})

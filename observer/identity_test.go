@@ -54,6 +54,8 @@ func (continuing) Resumes(p providers.Process) bool { return slices.Contains(p.A
 
 // D14: a program that continues an earlier session may register under a new
 // one first. It is the agent of the session that it continues.
+//
+// Field list: D4.
 func TestContinuedSessionIsTheSameAgent(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Providers = []providers.Provider{continuing{}} })
 	r.run()
@@ -97,6 +99,8 @@ func TestContinuedSessionIsTheSameAgent(t *testing.T) {
 
 // One process with two sessions is bound to neither. When it is proved which is
 // its own, what it wrote there meanwhile is told: nobody else could have.
+//
+// Field list: F1.
 func TestOneProcessTwoSessions(t *testing.T) {
 	r := newRig(t)
 	r.run()

@@ -145,6 +145,8 @@ func TestLook(t *testing.T) {
 }
 
 // A title is the live status until records come that are newer.
+//
+// Field list: G11.
 func TestTitleIsLiveStatus(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Providers = []providers.Provider{attendFake{}} })
 	term := r.terminal()

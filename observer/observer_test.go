@@ -49,6 +49,8 @@ func TestTurnOfNewSession(t *testing.T) {
 
 // The first reply of a session that is complete before anybody looks is not
 // lost, and neither is what a process writes right before it ends.
+//
+// Field list: B23.
 func TestShortHeadlessRun(t *testing.T) {
 	r := newRig(t)
 	r.run()
@@ -61,6 +63,8 @@ func TestShortHeadlessRun(t *testing.T) {
 }
 
 // D11: an artifact that was there before starts at its tail.
+//
+// Field list: F5, G1.
 func TestHistoryIsNotReplayed(t *testing.T) {
 	r := newRig(t)
 	r.write("s1", records("old")...)
@@ -80,6 +84,8 @@ func TestHistoryIsNotReplayed(t *testing.T) {
 
 // D11: records that a fork copied are history, by their own dates; one without
 // a date goes with the next dated one.
+//
+// Field list: A6, D31.
 func TestCopiedHistoryGivesNoEvent(t *testing.T) {
 	r := newRig(t)
 	r.run()
@@ -129,6 +135,8 @@ func TestRestart(t *testing.T) {
 }
 
 // Invariant 13: a crash between a held record and its release reads it again.
+//
+// Field list: H12.
 func TestHeldFinalSurvivesRestart(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Providers = []providers.Provider{fake{quiet: time.Hour}} })
 	r.run()
@@ -151,6 +159,7 @@ func TestHeldFinalSurvivesRestart(t *testing.T) {
 	r.want(got...)
 }
 
+// Field list: F1, F2, A28.
 func TestSessionSwitch(t *testing.T) {
 	r := newRig(t)
 	r.run()
@@ -168,6 +177,8 @@ func TestSessionSwitch(t *testing.T) {
 
 // D15: two live processes that name one session get no events, and the words
 // say so.
+//
+// Field list: F4, F6, F11.
 func TestAmbiguityBindsNobody(t *testing.T) {
 	r := newRig(t)
 	r.run()
@@ -204,6 +215,8 @@ func TestAmbiguityBindsNobody(t *testing.T) {
 
 // D14: a process that resumes the session of an agent that is gone is that
 // agent, with another incarnation.
+//
+// Field list: D3, D4.
 func TestAgentIDFollowsSession(t *testing.T) {
 	r := newRig(t)
 	r.run()
@@ -225,6 +238,8 @@ func TestAgentIDFollowsSession(t *testing.T) {
 
 // Pitfall 22: truncation, rewriting and replacement give one failure each and
 // no replay; two of them are two events.
+//
+// Field list: C1, C6, C8.
 func TestRewrittenArtifact(t *testing.T) {
 	r := newRig(t)
 	r.run()
@@ -278,6 +293,8 @@ func mustWrite(t *testing.T, path string, b []byte) {
 }
 
 // A turn that an idle program never answered is closed once.
+//
+// Field list: G10, B24.
 func TestNoReply(t *testing.T) {
 	r := newRig(t)
 	r.run()
@@ -296,6 +313,7 @@ func TestNoReply(t *testing.T) {
 		"turn_final t1 aborted no_reply", "turn_state_changed t1 waiting_on_user"}, turn("t2"))...)
 }
 
+// Field list: C20, C21.
 func TestArtifactMovedAway(t *testing.T) {
 	r := newRig(t)
 	r.run()

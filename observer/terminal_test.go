@@ -58,6 +58,8 @@ func TestForegroundHandOver(t *testing.T) {
 
 // D13, D14: a second process of the same program in one tmux pane is the same
 // agent's next incarnation, and when the first comes back, that is told too.
+//
+// Field list: F10, F15.
 func TestPaneKeepsItsAgent(t *testing.T) {
 	r := newRig(t)
 	term := r.terminal()
@@ -103,6 +105,8 @@ func TestPaneKeepsItsAgent(t *testing.T) {
 }
 
 // A tmux that does not answer says nothing about its panes.
+//
+// Field list: F17.
 func TestTmuxTrouble(t *testing.T) {
 	r := newRig(t)
 	term := r.terminal()
@@ -204,6 +208,8 @@ func (other) Evidence(_ context.Context, _ providers.Process, known []providers.
 }
 
 // A process that becomes another program is another agent.
+//
+// Field list: F15.
 func TestProgramChangesInPlace(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Providers = []providers.Provider{fake{}, other{}} })
 	if err := os.MkdirAll(filepath.Join(r.home, "other"), 0o700); err != nil {

@@ -15,6 +15,8 @@ import (
 // Invariants 9 and 11: an unchanged tree of 5,000 sessions costs a sweep of
 // stats. No file is opened, no byte is read, nothing is committed. An append
 // touches its own artifact alone.
+//
+// Field list: C14, C15.
 func TestUnchangedTreeCostsNothing(t *testing.T) {
 	var stats tail.Stats
 	r := newRig(t, func(o *Options) { o.Sweep, o.Stats = 50*time.Millisecond, &stats })
@@ -65,6 +67,8 @@ func TestUnchangedTreeCostsNothing(t *testing.T) {
 
 // An append of n bytes to a long transcript reads n bytes and the 4 KiB that
 // prove the file to be the same.
+//
+// Field list: C16, B19.
 func TestAppendCostsItsBytes(t *testing.T) {
 	var stats tail.Stats
 	r := newRig(t, func(o *Options) { o.Stats = &stats })
@@ -130,6 +134,8 @@ func TestThrottle(t *testing.T) {
 }
 
 // Without watches everything still arrives, by sweeps, and the status says so.
+//
+// Field list: C10, C11.
 func TestWithoutWatches(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Watch.Budget, o.SweepDegraded = 1, 20*time.Millisecond })
 	if err := os.MkdirAll(filepath.Join(r.home, "fake/log/deeper"), 0o700); err != nil {
@@ -147,6 +153,8 @@ func TestWithoutWatches(t *testing.T) {
 
 // Two agents of one program may use two roots: an agent's own environment says
 // where it writes.
+//
+// Field list: D35.
 func TestRootOfAnAgent(t *testing.T) {
 	r := newRig(t)
 	r.run()
@@ -166,6 +174,8 @@ func TestRootOfAnAgent(t *testing.T) {
 
 // A root that is a symbolic link, and an agent that names the place behind it,
 // are one place: a file reached twice is one artifact.
+//
+// Field list: C17.
 func TestSymlinkedRoot(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Sweep = 20 * time.Millisecond })
 	behind := filepath.Join(t.TempDir(), "behind")

@@ -31,6 +31,7 @@ func (c Candidate) remember(e providers.Evidence) Candidate { c.Remembered = &e;
 
 func (c Candidate) of(provider string) Candidate { c.Provider = provider; return c }
 
+// Field list: F4, F6, F7, F9, F11, F19.
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	const none = "no usable evidence"
@@ -216,6 +217,7 @@ func TestDecideRules(t *testing.T) {
 	}
 }
 
+// Field list: G11.
 func TestMatchDetails(t *testing.T) {
 	t.Parallel()
 	record := providers.Evidence{Rank: 1, Session: "A", Source: "record", Activity: providers.Waiting, Waiting: "permission prompt", Since: ago(time.Minute)}

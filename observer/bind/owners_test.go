@@ -84,6 +84,7 @@ func tree(lines ...string) []providers.Process {
 
 const shell1, shell2 = "10 900 10 10 T1 30 S bash", "20 900 20 20 T2 40 S bash"
 
+// Field list: F14, F18.
 func TestOwners(t *testing.T) {
 	t.Parallel()
 	two := []Pane{pane(1), pane(2)}
@@ -224,6 +225,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
+// Field list: F10.
 func TestOwnerPlace(t *testing.T) {
 	t.Parallel()
 	panes := []Pane{pane(1)}

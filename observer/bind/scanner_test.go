@@ -216,6 +216,7 @@ func TestScanWork(t *testing.T) {
 	}
 }
 
+// Field list: F10, F15.
 func TestScanChanges(t *testing.T) {
 	t.Parallel()
 	old := row{pid: 20, ppid: 1, start: 1000, comm: "bash", exe: "/bin/bash", args: "bash\x00", image: 1}
@@ -405,6 +406,7 @@ func TestScanRealChild(t *testing.T) {
 	}
 }
 
+// Field list: F13.
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

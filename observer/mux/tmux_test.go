@@ -139,6 +139,7 @@ func TestRealPaneStates(t *testing.T) {
 	})
 }
 
+// Field list: F10.
 func TestServerEndsAndStartsAgain(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
@@ -164,6 +165,8 @@ func TestServerEndsAndStartsAgain(t *testing.T) {
 }
 
 // A stopped server is unknown, not gone, and the others are still listed.
+//
+// Field list: F17.
 func TestHungServer(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
@@ -285,6 +288,7 @@ func TestNoProgram(t *testing.T) {
 	}
 }
 
+// Field list: F18.
 func TestSockets(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)

@@ -148,6 +148,7 @@ func TestEndlessLine(t *testing.T) {
 	}
 }
 
+// Field list: B20.
 func TestBackLimit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.jsonl")
 	write(t, path, bytes.Repeat([]byte("{\"a\":1}\n"), 100_000))

@@ -44,6 +44,7 @@ func read1(t *testing.T, d *Document) string {
 	return string(b.Records[0].Data)
 }
 
+// Field list: C26, C27.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "d.json")

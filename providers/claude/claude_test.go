@@ -9,6 +9,7 @@ import (
 
 const someID = "0a884aad-f3bb-441b-9bfc-20cf978f52f0"
 
+// Field list: D35.
 func TestRoots(t *testing.T) {
 	tests := []struct {
 		name, home, config string
@@ -44,6 +45,7 @@ func TestRoots(t *testing.T) {
 	}
 }
 
+// Field list: D10, D11.
 func TestClaim(t *testing.T) {
 	tests := []struct {
 		root, rel string
@@ -82,6 +84,8 @@ func TestClaim(t *testing.T) {
 }
 
 // The two recorded folders of p-odd-cwd, and a short one.
+//
+// Field list: D6.
 func TestSlug(t *testing.T) {
 	long := "/home/dev/proj/" + strings.Repeat("long", 60)
 	tests := []struct {

@@ -15,6 +15,8 @@ func TestContract(t *testing.T) {
 }
 
 // TestGolden wants every transcript to give what a person read from it.
+//
+// Field list: A1 to A6, A9, B13, D2, G1 to G3, G5, G7, G9, G12 to G14.
 func TestGolden(t *testing.T) {
 	for _, c := range providertest.Load(t, ID, corpus, nil) {
 		t.Run(c.Name, func(t *testing.T) {

@@ -77,6 +77,7 @@ func TestRegistryBeforeTheTranscriptIsKnown(t *testing.T) {
 	}
 }
 
+// Field list: F9, F10.
 func TestRegistryRefused(t *testing.T) {
 	tests := []struct{ name, old, new, refused string }{
 		{"another start", `"224445"`, `"224446"`, "earlier process"},
@@ -212,6 +213,7 @@ func TestLongDirectory(t *testing.T) {
 	}
 }
 
+// Field list: F17.
 func TestCouldNotLook(t *testing.T) {
 	t.Run("never whole", func(t *testing.T) {
 		_, p := home(t, `{"pid":9001`)
@@ -283,6 +285,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// Field list: F4, F5, F11.
 func TestAgreement(t *testing.T) {
 	dir := t.TempDir()
 	start := time.Unix(1796065996, 0)

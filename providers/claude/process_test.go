@@ -7,6 +7,7 @@ import (
 	"steno/providers"
 )
 
+// Field list: F14.
 func TestRecognise(t *testing.T) {
 	const npm = "/opt/lib/node_modules/@anthropic-ai/claude-code"
 	tests := []struct {

@@ -27,6 +27,8 @@ func TestContract(t *testing.T) {
 
 // TestGolden compares every rollout of the corpus with what a person read out
 // of it.
+//
+// Field list: A10, A11, D14.
 func TestGolden(t *testing.T) {
 	for _, c := range providertest.Load(t, ID, corpusDir, rolloutArtifact) {
 		t.Run(c.Name, func(t *testing.T) {

@@ -43,6 +43,7 @@ func TestRoots(t *testing.T) {
 	}
 }
 
+// Field list: C20, C21.
 func TestClaim(t *testing.T) {
 	root := providers.Root{Provider: ID, Name: rootSessions, Dir: "/h/.codex/sessions", Depth: 3}
 	const name = "rollout-2026-11-30T18-55-18-01a22dcf-bc0b-7ae2-8bbf-62284b314f6c"
@@ -191,6 +192,7 @@ func line(ev []providers.Evidence) string {
 	return strings.Join(s, ", ")
 }
 
+// Field list: D12, F6, F13.
 func TestEvidence(t *testing.T) {
 	const home = "/home/none"
 	const proj = "/home/dev/proj"
@@ -477,6 +479,8 @@ func TestLogSameTime(t *testing.T) {
 
 // TestLogTrouble: a log that is not there or of another shape is no evidence; a
 // log that cannot be read now is "unknown". Nothing is ever written.
+//
+// Field list: D15, E6.
 func TestLogTrouble(t *testing.T) {
 	known := func(home string) []providers.Session { return logKnown(home) }
 	try := func(t *testing.T, ctx context.Context, home string) (string, error) {

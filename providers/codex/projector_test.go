@@ -117,6 +117,8 @@ func TestLateTurn(t *testing.T) {
 
 // TestManyChildren: a start that waits is not forgotten over many turns of
 // others.
+//
+// Field list: A13, A14.
 func TestManyChildren(t *testing.T) {
 	p := newTest()
 	feed(p, event("task_started", turn1, ""))
@@ -144,6 +146,8 @@ func TestOtherThread(t *testing.T) {
 
 // TestCopiedHistory: what follows a second header of another thread is history
 // even where its start is missing, up to the thread's own first start.
+//
+// Field list: A6, A13, A14.
 func TestCopiedHistory(t *testing.T) {
 	p := newTest()
 	meta := func(id string) string {
@@ -161,6 +165,8 @@ func TestCopiedHistory(t *testing.T) {
 
 // TestInternal: no record of a subagent's rollout makes an event, a gap still
 // gives its failure.
+//
+// Field list: D12.
 func TestInternal(t *testing.T) {
 	for _, header := range []string{
 		`"source":{"subagent":"review"}`,
@@ -239,6 +245,8 @@ func TestInputHash(t *testing.T) {
 }
 
 // TestTimes: a record's own time or none, never a clock's.
+//
+// Field list: H8.
 func TestTimes(t *testing.T) {
 	p := newTest()
 	for _, stamp := range []string{`"not a time"`, `7`, `null`, `""`} {
