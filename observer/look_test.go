@@ -244,3 +244,44 @@ func TestNaming(t *testing.T) {
 	r.run()
 	r.want(all(want, []string{restarted, available}, turn("t4"))...)
 }
+
+type doubtFake struct{ nameFake }
+
+func (doubtFake) Doubt(_ providers.Process, n providers.Naming, _ time.Time, _ []providers.Session) string {
+	if n.Session == "s2" {
+		return "it only made this session"
+	}
+	return ""
+}
+
+// A naming that the provider doubts binds nothing, and leaves what was bound.
+func TestDoubtedNaming(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.Providers = []providers.Provider{doubtFake{}} })
+	r.run()
+	a := r.start("")
+	r.want(available)
+	r.named(a, "s1")
+	r.write("s1", records("t1")...)
+	want := all([]string{available}, turn("t1"))
+	r.want(want...)
+	r.named(a, "s2")
+	r.write("s2", records("t2")...)
+	r.write("s1", records("t3")...)
+	r.want(all(want, turn("t3"))...)
+}
+
+// named makes a file, for a moment, whose name names the process's session.
+func (r *rig) named(a *agentProcess, session string) {
+	r.t.Helper()
+	b, err := json.Marshal(providers.Naming{PID: a.cmd.Process.Pid, Session: session, Source: "name of a file"})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	path := filepath.Join(r.home, "fake/log", string(b)+".naming")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		r.t.Fatal(err)
+	}
+}

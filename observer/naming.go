@@ -91,6 +91,13 @@ func (n naming) evidence(p providers.Process, known []providers.Session) (provid
 	return e, true
 }
 
+// doubted lets the provider say that a naming proves nothing.
+func doubted(pv providers.Provider, e *providers.Evidence, pr providers.Process, n naming, known []providers.Session) {
+	if d, ok := pv.(providers.Doubter); ok && e.Refused == "" {
+		e.Refused = d.Doubt(pr, n.Naming, n.at, known)
+	}
+}
+
 // argued keeps the evidence of a process's arguments: a program may overwrite
 // them while it runs.
 func (p *prober) argued(by claimant, rows []providers.Evidence) []providers.Evidence {

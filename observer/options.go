@@ -42,7 +42,7 @@ const (
 	lookEvery   = 250 * time.Millisecond
 	// resumeGrace is how long a new process may take to show which session it
 	// resumes, when a resumed session would decide its agent id.
-	resumeGrace = 4 * time.Second
+	resumeGrace = 8 * time.Second
 	// recheckFor is how long every scan looks at all evidence after something
 	// new appeared: what a program logs about itself may come seconds later
 	// (Codex 0.171.0 writes its log in batches).

@@ -185,6 +185,7 @@ func (p *prober) decide(ctx context.Context, pv providers.Provider, b providers.
 		ev = p.argued(by, ev)
 		if n, ok := q.namings[named{pv.ID(), pr.PID}]; ok {
 			if e, ok := n.evidence(pr, sessions); ok {
+				doubted(pv, &e, pr, n, sessions)
 				ev = append(ev, e)
 			}
 		}

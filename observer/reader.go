@@ -276,6 +276,9 @@ func (r *reader) reset(out *result, why providers.Reset, now time.Time) {
 	if h, ok := before.(providers.Holder); ok && (h.Held() || h.Quiet() > 0) && !goesOn(before.Turn(), r.proj.Turn()) {
 		r.admit(out, h.Settle(), now)
 	}
+	if v, ok := before.(providers.Reverter); ok && !r.blank {
+		r.admit(out, v.Reverted(r.proj.Turn()), now)
+	}
 	r.flush(out)
 	out.drafts = append(out.drafts, providers.Draft{
 		Key:         fmt.Sprintf("reset/%d/%d", r.resets, at),

@@ -121,3 +121,49 @@ func TestUndatedBytesAreBounded(t *testing.T) {
 		t.Fatalf("%d drafts of %d records", n, len(recs))
 	}
 }
+
+// revertFake takes back a turn that its file does not have any more.
+type revertFake struct{ fake }
+
+func (f revertFake) Projector(a providers.Artifact, state []byte) providers.Projector {
+	return &revertProjector{*f.fake.Projector(a, state).(*fakeProjector)}
+}
+
+type revertProjector struct{ fakeProjector }
+
+func (p *revertProjector) Reverted(now providers.Turn) []providers.Draft {
+	if p.s.State != string(providers.WaitingOnAgent) || now.ID == p.s.Turn {
+		return nil
+	}
+	return []providers.Draft{{Key: p.s.Turn + "/reverted", Kind: providers.TurnFinal, Turn: p.s.Turn, Outcome: providers.Aborted}}
+}
+
+// A turn that a program takes back by writing its file anew has an end.
+func TestRevertedTurn(t *testing.T) {
+	open := fakeRecord{ID: "t2", Do: "start", At: now()}
+	for _, tt := range []struct {
+		name string
+		now  []fakeRecord
+		want int
+	}{
+		{"taken back", records("t1"), 2},
+		{"still there", append(records("t0"), open), 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := readerOf(t, 0, append(records("t1"), open)...)
+			r.provider, r.proj = revertFake{}, revertFake{}.Projector(r.artifact, nil)
+			r.refresh(false, now())
+			mustWrite(t, r.artifact.Path+".new", encodeRecords(t, tt.now...))
+			if err := os.Rename(r.artifact.Path+".new", r.artifact.Path); err != nil {
+				t.Fatal(err)
+			}
+			out := r.refresh(false, now())
+			if out.err != nil || len(out.drafts) != tt.want || out.drafts[tt.want-1].Kind != providers.ObserverFailure {
+				t.Fatalf("%v, drafts %+v", out.err, out.drafts)
+			}
+			if d := out.drafts[0]; tt.want == 2 && (d.Kind != providers.TurnFinal || d.Turn != "t2" || d.Outcome != providers.Aborted) {
+				t.Errorf("draft %+v", d)
+			}
+		})
+	}
+}

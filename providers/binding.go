@@ -131,3 +131,10 @@ type Namer interface {
 	// Names is pure. rel is relative to the root's Dir, slash separated.
 	Names(root Root, rel string) (Naming, bool)
 }
+
+// Doubter is a Namer that knows names which prove nothing. Doubt says in fixed
+// words why a naming does not count for the process, "" when it does. at is the
+// time of its hint.
+type Doubter interface {
+	Doubt(p Process, n Naming, at time.Time, known []Session) (why string)
+}

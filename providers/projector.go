@@ -92,3 +92,12 @@ type Surveyor interface {
 	// anything that could be content.
 	Drift() []string
 }
+
+// Reverter is a Projector whose program takes a turn back by writing the
+// artifact anew without it. Reverted is called on the projector of the old
+// records when the observer finds other records in the place of those that it
+// read, after Settle if something was held; now is where the session stands in
+// the new ones. It gives what that proves of the turn that was open.
+type Reverter interface {
+	Reverted(now Turn) []Draft
+}

@@ -200,7 +200,7 @@ var kimiScenarios = []scenario{
 		plain("B"),
 		exited,
 		{in("work.other", quit), "work.other: unavailable process_exited"},
-	}, known: "the name of the fork's state counts for the process that made it, too, until that one is prompted again (kimi.Provider.Doubt says why it should not)"},
+	}},
 	{name: "oversized", about: "an answer of over 4 MiB, in two records, is reported and costs only itself", steps: []step{
 		{kimi(), "available"},
 		plain("A"),

@@ -462,3 +462,25 @@ func BenchmarkProject(b *testing.B) {
 		}
 	}
 }
+
+// A turn that its program took out of the file ends, once, and only if it was
+// open.
+func TestReverted(t *testing.T) {
+	start := func() *projector {
+		p := Provider{}.Projector(providers.Artifact{}, nil).(*projector)
+		p.Phase, p.state.Turn = open, "11111111-2222-4333-8444-555555555555"
+		return p
+	}
+	p := start()
+	got := p.Reverted(providers.Turn{ID: "earlier", State: providers.WaitingOnUser})
+	if len(got) != 2 || got[0].Kind != providers.TurnFinal || got[0].Outcome != providers.Aborted || got[0].Turn != p.state.Turn || got[1].State != providers.WaitingOnUser {
+		t.Errorf("drafts %+v", got)
+	}
+	if got := p.Reverted(providers.Turn{}); got != nil {
+		t.Errorf("a turn that ended is taken back: %+v", got)
+	}
+	p = start()
+	if got := p.Reverted(p.Turn()); got != nil {
+		t.Errorf("a turn that is still there is taken back: %+v", got)
+	}
+}

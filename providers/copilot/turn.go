@@ -289,3 +289,16 @@ func (p *projector) forget() {
 	p.state.Turn, p.Interaction, p.Notice = "", "", ""
 	p.Phase, p.Ended = unknown, false
 }
+
+// Reverted ends the turn that the program took back: after Esc Esc before any
+// output it replaces its file by one without that turn (1.0.102), and the abort
+// may never have been read.
+func (p *projector) Reverted(now providers.Turn) []providers.Draft {
+	if p.Phase != open || p.state.Turn == "" || p.state.Turn == now.ID {
+		return nil
+	}
+	p.out, p.last, p.calls = nil, nil, nil
+	key := p.state.Turn + "/reverted"
+	p.final(providers.Draft{Key: key, Outcome: providers.Aborted}, key)
+	return p.give()
+}
