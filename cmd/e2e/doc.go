@@ -22,6 +22,10 @@
 //     writes it. "make e2e-latest" runs the newest versions and prints what they
 //     write that is not there.
 //
+// A scenario that fails is played once more, alone, when the others have made
+// room: a program of others on a busy machine drops keys, and a pinned one will
+// not be mended. The run names such scenarios; more than five fail it.
+//
 // On a failure the directory of the scenario stays, and its path is printed:
 // the programs' files, the screen of each pane, the pages, the daemon's log and
 // what the model was asked.

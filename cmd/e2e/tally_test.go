@@ -22,9 +22,24 @@ type ran struct {
 
 // tallied counts the scenarios of a run.
 type tallied struct {
-	mu    sync.Mutex // guards ran, known
-	ran   []ran
-	known int
+	mu     sync.Mutex // guards the rest
+	ran    []ran
+	known  int
+	second []string // scenarios that were played again
+}
+
+// secondTries is how many scenarios of one run may be played again.
+const secondTries = 5
+
+// again says whether a scenario that failed may be played once more.
+func (t *tallied) again(name string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.second) == secondTries {
+		return false
+	}
+	t.second = append(t.second, name)
+	return true
 }
 
 var tally tallied
@@ -48,6 +63,9 @@ func (t *tallied) print(all time.Duration) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	fmt.Printf("e2e: %d scenarios ran in %.0f s, %d are known not to hold and were skipped\n", len(t.ran), all.Seconds(), t.known)
+	if len(t.second) > 0 {
+		fmt.Printf("e2e: NOT HELD AT FIRST, played again: %s\n", strings.Join(t.second, ", "))
+	}
 	var parts []string
 	for _, p := range programs() {
 		var n int
