@@ -33,6 +33,7 @@ type artifact struct {
 	busy    bool // a job or its commit is under way
 	dirty   bool // something happened since the job was sent
 	more    bool // the last job left something to read
+	weight  int  // bytes in memory: of its batch, and of events that are not committed
 	closing bool // detach once everything is read
 	idled   bool // Idle was asked since the last change
 	lost    bool // a sweep did not find the file any more while it was bound

@@ -156,6 +156,7 @@ func (o *Observer) release(art *artifact) {
 	}
 	o.settled(art.Path, art.id, true)
 	art.agent, art.reader, art.closing = nil, nil, false
+	o.weigh(art, nil)
 	art.settle, art.due = time.Time{}, time.Time{}
 	delete(o.live, art)
 	if a.art == art {

@@ -31,7 +31,7 @@ func (o *Observer) loop(ctx context.Context) error {
 
 		var jobs chan *job
 		var nextJob *job
-		if len(o.queue) > 0 {
+		if o.mayRead() {
 			jobs, nextJob = o.jobs, o.queue[0]
 		}
 		var commits chan commit

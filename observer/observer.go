@@ -52,6 +52,7 @@ type Observer struct {
 	queue     []*job                     // waiting for a worker, oldest first
 	out       []commit                   // waiting for the committer, oldest first
 	sent      int                        // commits so far: the work-count tests read it
+	pending   int                        // sum of the artifacts' weights, in bytes
 	failures  map[string]uint64          // observer failures by provider
 	drift     map[string]map[string]bool // unknown record types by provider
 	last      probed                     // newest answer of the prober

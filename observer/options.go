@@ -22,6 +22,9 @@ const (
 	// readChunk is about how many bytes one refresh reads before its drafts
 	// are committed.
 	readChunk = 1 << 20
+	// maxPending is about how many bytes of batches and events may be in memory
+	// before no other artifact is read: what was begun is finished first.
+	maxPending = 16 << 20
 	// lookBack bounds the search for the open turn at first sight, in bytes.
 	// The cost follows the length of the open turn, not of the transcript.
 	lookBack = 64 << 20

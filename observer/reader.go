@@ -20,6 +20,7 @@ type reader struct {
 	file     providers.Cursor
 	proj     providers.Projector
 	rest     []providers.Record // of the last batch, not projected yet
+	batch    int                // bytes of the last batch
 	more     bool               // the file had more than the last batch
 	resets   uint32
 	blank    bool // the projector has not learned yet what stood before the checkpoint
@@ -191,6 +192,7 @@ func (r *reader) refresh(settle bool, now time.Time) result {
 		out.err = r.advance()
 	}
 	if len(r.rest) == 0 {
+		r.rest = nil // an empty slice would keep the batch
 		r.file.Release()
 	}
 	if len(r.undated) == 0 {
@@ -256,7 +258,20 @@ func (r *reader) fill(out *result, now time.Time) bool {
 		return false
 	}
 	r.rest, r.more = batch.Records, batch.More
+	r.batch = 0
+	for _, rec := range r.rest {
+		r.batch += len(rec.Data)
+	}
 	return true
+}
+
+// kept is how many bytes of the file are still in memory. The caller is not
+// the worker: no job is under way.
+func (r *reader) kept() int {
+	if r == nil || len(r.rest) == 0 {
+		return 0
+	}
+	return r.batch
 }
 
 // reset goes on at the new tail baseline after the file turned out not to be

@@ -3,6 +3,7 @@ package observer
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"time"
 
 	"steno/observer/tail"
@@ -89,7 +90,27 @@ func (o *Observer) dispatch(a *artifact, what task, now time.Time) {
 	if a.reader == nil {
 		j.attach = o.attachment(a)
 	}
+	if a.weight > 0 {
+		// What is in memory goes first, and out of it.
+		o.queue = slices.Insert(o.queue, 0, j)
+		return
+	}
 	o.queue = append(o.queue, j)
+}
+
+// weigh keeps account of what an artifact has in memory.
+func (o *Observer) weigh(a *artifact, events []store.Event) {
+	n := a.reader.kept()
+	for _, e := range events {
+		n += len(e.Body)
+	}
+	o.pending += n - a.weight
+	a.weight = n
+}
+
+// mayRead says whether the oldest job may go to a worker.
+func (o *Observer) mayRead() bool {
+	return len(o.queue) > 0 && (o.stopping || o.pending < maxPending || o.queue[0].art.weight > 0)
 }
 
 func (o *Observer) attachment(a *artifact) *attachment {
@@ -169,6 +190,7 @@ func (o *Observer) finish(j *job) {
 	a := j.art
 	a.reader = j.reader
 	a.missed = false
+	o.weigh(a, j.events)
 	if j.err != nil {
 		o.failed(a, j, now)
 	} else if a.errText != "" {
@@ -242,6 +264,7 @@ func (o *Observer) failed(a *artifact, j *job, now time.Time) {
 func (o *Observer) committed(a *artifact) {
 	now := time.Now()
 	a.busy = false
+	o.weigh(a, nil)
 	switch {
 	case o.stopping:
 	case a.more:
