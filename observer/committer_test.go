@@ -3,6 +3,7 @@ package observer
 import (
 	"runtime"
 	"testing"
+	"time"
 
 	"steno/store"
 )
@@ -38,6 +39,30 @@ func TestLockedStoreLosesNothing(t *testing.T) {
 	if !r.store.Working() {
 		t.Fatal("the store works again and does not say so")
 	}
+}
+
+// A store that takes nothing when Steno starts is waited for.
+func TestStartWhileStoreIsLocked(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	r.start("s1")
+	r.want(available)
+	r.halt()
+	unlock := r.lockStore()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for deadline := time.Now().Add(10 * time.Second); r.store.Working() && time.Now().Before(deadline); {
+			time.Sleep(5 * time.Millisecond) // between two looks
+		}
+		if r.store.Working() {
+			t.Error("the store took the first commit")
+		}
+		unlock()
+	}()
+	r.run()
+	<-done
+	r.want(available, restarted, available)
 }
 
 // Everything that Run starts has ended when it returns; newRig checks it again

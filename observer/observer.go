@@ -219,7 +219,8 @@ func (o *Observer) load(ctx context.Context) error {
 	if len(b.Agents) == 0 && len(b.DropSources) == 0 {
 		return nil
 	}
-	if _, err := o.opt.Store.Commit(ctx, b); err != nil {
+	// A disk that is full now need not stay so.
+	if err := o.commits.write(ctx, b); err != nil {
 		return fmt.Errorf("mark restarted agents: %w", err)
 	}
 	return nil
