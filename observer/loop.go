@@ -47,8 +47,10 @@ func (o *Observer) loop(ctx context.Context) error {
 		case <-giveUp:
 			return nil
 		case jobs <- nextJob:
+			o.queue[0] = nil // a job that is done keeps what it read
 			o.queue = o.queue[1:]
 		case commits <- nextCommit:
+			o.out[0] = commit{}
 			o.out = o.out[1:]
 		case j := <-o.results:
 			o.finish(j)
