@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -271,4 +272,41 @@ func eventually(d time.Duration, ok func() bool) bool {
 		time.Sleep(10 * time.Millisecond) // between two looks
 	}
 	return true
+}
+
+// Fault 5: many sessions have much to read at the same time.
+func TestManyBacklogs(t *testing.T) {
+	w := newWorld(t)
+	sessions, turns := pick(60, 100), pick(15, 50)
+	f := &figures{Fault: "5 memory: backlogs", Unit: "sessions", Tried: sessions,
+		How: "the daemon stands still while each session gets up to 3 MB in records of 60 kB; all are told after SIGCONT"}
+	d := w.startWith(plain(t))
+	d.ready()
+	s := w.read(0)
+	crowd := w.crowd(sessions)
+	w.until("every agent", func() bool { return len(w.agents()) == sessions })
+	for _, p := range crowd {
+		p.turn(t, 100)
+	}
+	s.heard(f, crowd)
+	if err := d.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range crowd {
+		for range turns {
+			p.turn(t, 60_000)
+		}
+	}
+	began := time.Now()
+	if err := d.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	s.heard(f, crowd)
+	f.recovered(time.Since(began))
+	if d.peak() > mostMemory {
+		t.Errorf("%d MiB in memory, at most %d", d.peak()>>20, mostMemory>>20)
+	}
+	f.Note = fmt.Sprintf("at most %d MiB in memory", d.peak()>>20)
+	d.stop()
+	f.report(t)
 }
