@@ -11,7 +11,7 @@ import (
 // what was begun is finished.
 func TestPendingIsBounded(t *testing.T) {
 	o := idleObserver(t)
-	begun, next := &artifact{}, &artifact{}
+	begun, next := &artifact{}, &artifact{reader: &reader{}}
 	big := []store.Event{{Body: make([]byte, maxPending)}}
 	o.dispatch(next, refresh, now())
 	if !o.mayRead() {
