@@ -3,7 +3,6 @@ package faults
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -276,7 +275,7 @@ func writeOver(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(f, string(data))
+	_, err = f.Write(data)
 	return errors.Join(err, f.Close())
 }
 
@@ -299,7 +298,7 @@ func TestUnmounted(t *testing.T) {
 		return
 	}
 	w := newWorld(t)
-	f := &figures{Fault: "7 files: unmounted", Unit: "unmounts", Tried: pick(2, 20),
+	f := &figures{Fault: "7 files: unmounted", Unit: "unmounts", Tried: pick(1, 20),
 		How: "the sessions' file system is unmounted for some sweeps, in a namespace of its own; the sessions go on after it is back"}
 	disk, projects := w.path("disk"), w.path(".claude", "projects")
 	if err := errors.Join(os.MkdirAll(disk, 0o700), os.MkdirAll(projects, 0o700)); err != nil {

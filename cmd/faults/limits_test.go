@@ -125,7 +125,7 @@ var monsters = []struct {
 func TestFewDescriptors(t *testing.T) {
 	w := newWorld(t)
 	const limit = 64
-	sessions := pick(200, 500)
+	sessions := pick(100, 500)
 	f := &figures{Fault: "5 descriptors", Unit: "sessions", Tried: sessions,
 		How: "RLIMIT_NOFILE 64; a process each, all write at once, then all are killed"}
 	plain := plain(t)
@@ -138,7 +138,7 @@ func TestFewDescriptors(t *testing.T) {
 	s := w.read(0)
 	crowd := w.crowd(sessions)
 	w.until("every agent", func() bool { return len(w.agents()) == sessions })
-	for range pick(2, 5) {
+	for range pick(1, 5) {
 		began := time.Now()
 		for _, p := range crowd {
 			p.turn(t, 2000)
@@ -277,7 +277,7 @@ func eventually(d time.Duration, ok func() bool) bool {
 // Fault 5: many sessions have much to read at the same time.
 func TestManyBacklogs(t *testing.T) {
 	w := newWorld(t)
-	sessions, turns := pick(60, 100), pick(15, 50)
+	sessions, turns := pick(60, 100), pick(8, 50)
 	f := &figures{Fault: "5 memory: backlogs", Unit: "sessions", Tried: sessions,
 		How: "the daemon stands still while each session gets up to 3 MB in records of 60 kB; all are told after SIGCONT"}
 	d := w.startWith(plain(t))

@@ -184,7 +184,7 @@ func statOf(pid int) ([]string, error) {
 // counts, and comes before its end.
 func TestLastRecord(t *testing.T) {
 	w := newWorld(t)
-	n := pick(30, 300)
+	n := pick(20, 300)
 	f := &figures{Fault: "8 processes: last record", Unit: "processes", Tried: n,
 		How: "SIGKILL right after a turn was written, or in the middle of its last record; the process stays a zombie"}
 	d := w.serve()
@@ -265,14 +265,13 @@ func TestStopped(t *testing.T) {
 // outside of it are served as if it were not there, and the status says so.
 func TestBadTmux(t *testing.T) {
 	for _, tt := range []struct{ name, script string }{
-		{"hangs", "sleep 1000"},
 		{"hangs deaf", "trap '' TERM INT HUP; sleep 1000; sleep 1000"},
 		{"lies", "head -c 100000 /dev/urandom"},
 		{"floods", "exec cat /dev/zero"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
-			f := &figures{Fault: "8 processes: tmux " + tt.name, Unit: "turns", Tried: pick(3, 20), How: "a program in place of tmux, with a socket that somebody listens on"}
+			f := &figures{Fault: "8 processes: tmux " + tt.name, Unit: "turns", Tried: pick(1, 20), How: "a program in place of tmux, with a socket that somebody listens on"}
 			dir := w.path("run", fmt.Sprintf("tmux-%d", os.Getuid()))
 			script := w.path("tmux.sh")
 			if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(script, []byte("#!/bin/sh\n"+tt.script+"\n"), 0o700)); err != nil {
