@@ -27,16 +27,16 @@ func TestKill(t *testing.T) {
 	w.until("every agent", func() bool { return len(w.agents()) == len(agents) })
 	for _, a := range agents {
 		a.mark = a.do("mark")
-		a.do("go %d 60ms", r.Uint64())
+		a.do("go %d 80ms", r.Uint64())
 	}
 	sessions := len(agents)
 	for range kills {
 		if r.IntN(4) == 0 {
 			// Any moment of a start, from the first instruction on.
-			time.Sleep(time.Duration(r.Int64N(int64(600 * time.Millisecond))))
+			time.Sleep(time.Duration(r.Int64N(int64(400 * time.Millisecond))))
 		} else if s.more(1, patience) {
 			f.recovered(time.Since(d.started))
-			s.more(1+r.IntN(60), time.Duration(r.Int64N(int64(400*time.Millisecond))))
+			s.more(1+r.IntN(60), time.Duration(r.Int64N(int64(300*time.Millisecond))))
 		}
 		// A session that no Steno ever saw can be anybody's: so a process goes
 		// on to another one only when something of the present was told.

@@ -32,7 +32,7 @@ func TestPowerLoss(t *testing.T) {
 	}
 	r := dice(t)
 	w := newWorld(t)
-	cuts := pick(60, 5000)
+	cuts := pick(30, 2000)
 	f := &figures{Fault: "2 power loss", Tried: cuts, Unit: "cuts",
 		How: "the daemon's calls on its state directory, cut anywhere; unsynced writes lost, reordered or torn at 512 bytes"}
 	traces := w.recorded(strace)
@@ -107,7 +107,7 @@ func (w *world) recorded(strace string) []string {
 		w.seen(agents...)
 		for range 15 {
 			for _, a := range agents {
-				a.do("turn 3 %d", 100+life*3000)
+				a.do("turn 3 %d", 100+life*800)
 			}
 			s.grown(s.head(), 1, 50*time.Millisecond) // several commits, not one
 		}

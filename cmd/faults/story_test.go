@@ -36,6 +36,7 @@ type story struct {
 	bySeq    map[uint64]string
 	events   []told
 	tellings int             // events that tell a record of a file
+	byAgent  map[string]int  // the same of each agent
 	marks    map[string]bool // of sessions
 	last     uint64
 	repeated int
@@ -48,7 +49,7 @@ type story struct {
 // whatever happens, and one reads again from any earlier place, now and then.
 func (w *world) read(after uint64) *story {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &story{w: w, cancel: cancel, byID: map[string]uint64{}, bySeq: map[uint64]string{}, marks: map[string]bool{}, last: after, changed: make(chan struct{})}
+	s := &story{w: w, cancel: cancel, byID: map[string]uint64{}, bySeq: map[uint64]string{}, marks: map[string]bool{}, byAgent: map[string]int{}, last: after, changed: make(chan struct{})}
 	s.done.Go(func() { s.connected(ctx, s.follow) })
 	s.done.Go(func() { s.connected(ctx, s.again) })
 	w.t.Cleanup(s.end)
@@ -170,6 +171,7 @@ func (s *story) take(events []wire.Event) {
 		}
 		if tokenOf(e) != "" {
 			s.tellings++
+			s.byAgent[e.AgentID]++
 		}
 		s.events = append(s.events, told{e.Sequence, e.AgentID, tokenOf(e), kindOf(e), now})
 	}
@@ -322,11 +324,9 @@ func (s *story) verdict(f *figures, agents ...*agent) {
 	}
 	// What is late is waited for.
 	names := s.w.agents()
-	var lines []string
 	for deadline := time.Now().Add(patience); ; {
-		var lost int
 		head := s.head()
-		lost, lines = difference(truths, s.tokens(names), nil)
+		lost, _ := difference(truths, s.tokens(names), nil)
 		if lost == 0 || time.Now().After(deadline) {
 			break
 		}

@@ -240,21 +240,33 @@ func (w *world) ask(f func(ctx context.Context, c *ipc.Client) error) error {
 func (w *world) status() wire.Status {
 	w.t.Helper()
 	var s wire.Status
-	err := w.ask(func(ctx context.Context, c *ipc.Client) (err error) {
+	w.insist(func(ctx context.Context, c *ipc.Client) (err error) {
 		s, err = c.Status(ctx)
 		return err
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	return s
+}
+
+// insist is ask until it succeeds: all connections may be in use.
+func (w *world) insist(f func(ctx context.Context, c *ipc.Client) error) {
+	w.t.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		err := w.ask(f)
+		if err == nil {
+			return
+		}
+		if !passing(err) || time.Now().After(deadline) {
+			w.t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond) // between two tries
+	}
 }
 
 // agents maps the ids of this world's agents to the names of their directories.
 func (w *world) agents() map[string]string {
 	w.t.Helper()
 	out := map[string]string{}
-	err := w.ask(func(ctx context.Context, c *ipc.Client) error {
+	w.insist(func(ctx context.Context, c *ipc.Client) error {
 		all, err := c.ListAgents(ctx)
 		for _, e := range all {
 			if rel, err := filepath.Rel(w.dir, e.Metadata.DeclaredCWD); err == nil && filepath.IsLocal(rel) {
@@ -263,9 +275,6 @@ func (w *world) agents() map[string]string {
 		}
 		return err
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	return out
 }
 
