@@ -200,9 +200,7 @@ func TestQueueOverflow(t *testing.T) {
 	w.until("every agent", func() bool { return len(w.agents()) == len(agents) })
 	noise := filepath.Dir(agents[0].files()[0])
 	for try := range tries {
-		if err := d.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		d.halt()
 		fill(t, noise, events)
 		for _, a := range agents {
 			a.do("turn 3 300")
@@ -223,6 +221,18 @@ func TestQueueOverflow(t *testing.T) {
 	}
 	d.stop()
 	f.report(t)
+}
+
+// halt stops the daemon where it stands.
+func (d *daemon) halt() {
+	d.w.t.Helper()
+	if err := d.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		d.w.t.Fatal(err)
+	}
+	d.w.until("a daemon that stands", func() bool {
+		fields, err := statOf(d.cmd.Process.Pid)
+		return err == nil && fields[0] == "T"
+	})
 }
 
 // fill makes n events below a directory, no two neighbours of them alike: those

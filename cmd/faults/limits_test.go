@@ -289,9 +289,7 @@ func TestManyBacklogs(t *testing.T) {
 		p.turn(t, 100)
 	}
 	s.heard(f, crowd)
-	if err := d.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	d.halt()
 	for _, p := range crowd {
 		for range turns {
 			p.turn(t, 60_000)
