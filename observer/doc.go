@@ -22,7 +22,11 @@
 //     committed before its unavailable event.
 //   - An unchanged tree costs a sweep of stats: no file is opened, no byte is
 //     read, nothing is committed.
+//   - What a root held is not gone while the root is away, for an hour: its disk
+//     may be unmounted for a moment.
 //
-// Bounds: 512 drafts or about 1 MiB a refresh, min(4, CPUs) workers, 4,096
-// waiting commits, 64 MiB of looking back for an open turn at first sight.
+// Bounds: 512 drafts or about 1 MiB a refresh, min(4, CPUs) workers, 16 MiB of
+// batches and events of all artifacts before others wait, 4,096 waiting commits,
+// 64 MiB of looking back for an open turn at first sight, 4 looks a second at the
+// processes on behalf of artifacts that nobody owns.
 package observer
