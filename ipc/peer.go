@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -61,21 +62,34 @@ func isApart(conn, pid, uid int) bool {
 	return err != nil || !same
 }
 
+// namespaces are those that a peer has to share.
+var namespaces = [...]string{"net", "user"}
+
+// ownNamespaces are this process's own, which it never leaves.
+var ownNamespaces = sync.OnceValues(func() (own [len(namespaces)]os.FileInfo, err error) {
+	for i, kind := range namespaces {
+		if own[i], err = os.Stat(filepath.Join("/proc/self/ns", kind)); err != nil {
+			return own, err
+		}
+	}
+	return own, nil
+})
+
 func sameNamespaces(conn, pid int) (bool, error) {
 	if pid <= 0 {
 		return false, errors.New("no process id")
 	}
+	ours, err := ownNamespaces()
+	if err != nil {
+		return false, err
+	}
 	same := true
-	for _, kind := range []string{"net", "user"} {
+	for i, kind := range namespaces {
 		theirs, err := os.Stat(filepath.Join("/proc", strconv.Itoa(pid), "ns", kind))
 		if err != nil {
 			return false, err
 		}
-		ours, err := os.Stat(filepath.Join("/proc/self/ns", kind))
-		if err != nil {
-			return false, err
-		}
-		same = same && os.SameFile(theirs, ours)
+		same = same && os.SameFile(theirs, ours[i])
 	}
 	// The pid may have been another's by then. Linux before 6.5 has no handle on
 	// the peer, and there this stays possible.
