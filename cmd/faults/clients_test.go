@@ -156,7 +156,8 @@ func TestRudeClients(t *testing.T) {
 	n := pick(3000, 100_000)
 	f := &figures{Fault: "9 rude clients", Tried: n, Unit: "connections",
 		How: "opened and closed: nothing, half a request, garbage, 40 requests, no reading, 8 at a time"}
-	d := w.serve()
+	d := w.startWith(plain(t))
+	d.ready()
 	s := w.read(0)
 	a := w.agent("claude", "a")
 	w.seen(a)
@@ -217,8 +218,8 @@ func TestRudeClients(t *testing.T) {
 		t.Error("a polite client was never served")
 	}
 	f.Note = fmt.Sprintf("recovery: a catalog meanwhile, %d of %d tries had no room; memory after/before %.2f", refused, refused+served, float64(now)/float64(memory))
-	if now > 2*memory+64<<20 {
-		t.Errorf("%d MiB of memory, %d before", now>>20, memory>>20)
+	if now > mostMemory {
+		t.Errorf("%d MiB of memory, at most %d", now>>20, mostMemory>>20)
 	}
 	d.stop()
 	f.report(t)
@@ -233,6 +234,11 @@ func (w *world) rude(n int) {
 		all.Go(func() {
 			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
 				conn, err := net.Dial("unix", w.socket())
+				// The kernel keeps 4096 that the daemon has not looked at yet.
+				for deadline := time.Now().Add(patience); errors.Is(err, syscall.EAGAIN) && time.Now().Before(deadline); {
+					time.Sleep(time.Millisecond) // between two tries
+					conn, err = net.Dial("unix", w.socket())
+				}
 				if err != nil {
 					w.t.Errorf("connection %d: %v", i, err)
 					return
@@ -263,7 +269,7 @@ func TestOtherUser(t *testing.T) {
 		missing(t, "only root can be another user")
 	}
 	w := newWorld(t)
-	f := &figures{Fault: "9 another user", Tried: 20, Unit: "connections", How: "with the socket's modes opened on purpose"}
+	f := &figures{Fault: "9 another user", Tried: pick(5, 50), Unit: "connections", How: "with the socket's modes opened on purpose"}
 	d := w.serve()
 	s := w.read(0)
 	a := w.agent("codex", "a")

@@ -91,6 +91,7 @@ func TestPowerLoss(t *testing.T) {
 func (w *world) recorded(strace string) []string {
 	w.t.Helper()
 	s := w.read(0)
+	plain := plain(w.t)
 	var agents []*agent
 	for _, harness := range []string{"claude", "codex"} {
 		agents = append(agents, w.agent(harness, harness))
@@ -100,6 +101,7 @@ func (w *world) recorded(strace string) []string {
 		trace := w.path(fmt.Sprint("trace", life))
 		traces = append(traces, trace)
 		d := w.startWith(func(cmd *exec.Cmd) {
+			plain(cmd)
 			cmd.Args = append([]string{strace, "-f", "-qq", "-y", "-xx", "-s", "4200000", "--seccomp-bpf", "-o", trace, "-e", "trace=" + tracedCalls}, cmd.Args...)
 			cmd.Path = strace
 		})
