@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// program is what claude and codex do differently.
+// program is what the agent programs do differently.
 type program interface {
 	start() error               // what the program leaves behind before any prompt
 	write(data []byte) error    // data appended to the session's file in one write
@@ -42,12 +42,7 @@ func play(ctx context.Context, name string, getenv func(string) string, in io.Re
 		return err
 	}
 	a := &agent{rec: rec, out: out}
-	if name == "claude" {
-		a.program, err = newClaude(rec, getenv)
-	} else {
-		a.program, err = newCodex(rec, getenv)
-	}
-	if err != nil {
+	if a.program, err = newProgram(name, rec, getenv); err != nil {
 		return err
 	}
 	if err := a.start(); err != nil {
@@ -59,6 +54,27 @@ func play(ctx context.Context, name string, getenv func(string) string, in io.Re
 	}
 	a.where()
 	return a.obey(ctx, in)
+}
+
+// names of the programs that can be played.
+var names = []string{"claude", "codex", "gemini", "opencode", "kimi", "copilot"}
+
+func newProgram(name string, rec *recording, getenv func(string) string) (program, error) {
+	switch name {
+	case "claude":
+		return newClaude(rec, getenv)
+	case "codex":
+		return newCodex(rec, getenv)
+	case "gemini":
+		return newGemini(rec, getenv)
+	case "opencode":
+		return newOpencode(rec, getenv)
+	case "kimi":
+		return newKimi(rec, getenv)
+	case "copilot":
+		return newCopilot(rec, getenv)
+	}
+	return nil, fmt.Errorf("%q is none of %s", name, strings.Join(names, ", "))
 }
 
 // paced writes a record each time the pace has passed.

@@ -22,8 +22,17 @@ import (
 // decides when everything was seen. It ends after at most demoLimit.
 const demoLimit = 60 * time.Second
 
-// demoHarnesses are the programs that are played, by the name of their recording.
-var demoHarnesses = [...]string{"claude", "codex"}
+// demoTrees are the directories that the programs work in, in the order of names.
+var demoTrees = []string{"maple", "birch", "cedar", "hazel", "rowan", "alder"}
+
+// demoProgram is where the copy of the stand-in for a program lies: Copilot is
+// known by its package's directory.
+func demoProgram(name string) string {
+	if name == "copilot" {
+		return "bin/copilot-linux-x64/copilot"
+	}
+	return "bin/" + name
+}
 
 type demo struct {
 	self, steno, records string
@@ -39,7 +48,7 @@ func demoCommand(ctx context.Context, self string, args []string, out, errw io.W
 	set := flag.NewFlagSet("standin demo", flag.ContinueOnError)
 	set.SetOutput(errw)
 	set.StringVar(&d.steno, "steno", filepath.Join(filepath.Dir(self), "steno"), "the steno `file` to show")
-	set.StringVar(&d.records, "records", "testdata/demo", "`directory` with claude.jsonl and codex.jsonl")
+	set.StringVar(&d.records, "records", "testdata/demo", "`directory` with claude.jsonl, codex.jsonl and so on")
 	set.DurationVar(&d.pace, "pace", 150*time.Millisecond, "`time` between two records")
 	if err := set.Parse(args); err != nil {
 		return err
@@ -65,7 +74,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	return errors.Join(err, daemon.stop())
 }
 
-// prepare makes the home, the two programs and the environment.
+// prepare makes the home, the programs and the environment.
 func (d *demo) prepare() error {
 	records, err := filepath.Abs(d.records)
 	if err != nil {
@@ -75,13 +84,17 @@ func (d *demo) prepare() error {
 	if d.steno, err = filepath.Abs(d.steno); err != nil {
 		return fmt.Errorf("find steno: %w", err)
 	}
-	for _, sub := range []string{"home/maple", "home/birch", "run", "bin"} {
+	dirs := []string{"run", "bin/copilot-linux-x64"}
+	for _, tree := range demoTrees {
+		dirs = append(dirs, "home/"+tree)
+	}
+	for _, sub := range dirs {
 		if err := os.MkdirAll(filepath.Join(d.dir, sub), 0o700); err != nil {
 			return fmt.Errorf("make directory: %w", err)
 		}
 	}
-	for _, name := range demoHarnesses {
-		if err := copyFile(filepath.Join(d.dir, "bin", name), d.self); err != nil {
+	for _, name := range names {
+		if err := copyFile(filepath.Join(d.dir, demoProgram(name)), d.self); err != nil {
 			return err
 		}
 	}
@@ -177,7 +190,7 @@ func (p *daemonProcess) stop() error {
 	return nil
 }
 
-// show runs the stand-ins and reads the stream until both have come and gone.
+// show runs the stand-ins and reads the stream until all have come and gone.
 func (d *demo) show(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -194,29 +207,30 @@ func (d *demo) show(ctx context.Context) error {
 		cancel()
 		_ = reader.Wait() // ended by us
 	}()
-	played := make(chan error, len(demoHarnesses))
-	for i, name := range demoHarnesses {
+	played := make(chan error, len(names))
+	for i, name := range names {
 		go func() { played <- d.play(ctx, name, i) }() // joined below
 	}
-	seen, err := watchPages(pages, len(demoHarnesses), func(id string) bool { return d.ours(ctx, id) })
+	seen, err := watchPages(pages, len(names), func(id string) bool { return d.ours(ctx, id) })
 	if err != nil {
 		cancel()
 	}
-	for range demoHarnesses {
+	for range names {
 		err = errors.Join(err, <-played)
 	}
 	if err == nil {
 		fmt.Fprintf(d.errw, "standin: replayed %d recorded sessions: %d events, every turn exactly once\n",
-			len(demoHarnesses), seen)
+			len(names), seen)
 	}
 	return err
 }
 
 // play runs one stand-in in a terminal of its own until its recording ends.
 func (d *demo) play(ctx context.Context, name string, i int) error {
-	cmd := exec.CommandContext(ctx, filepath.Join(d.dir, "bin", name))
-	cmd.Dir = filepath.Join(d.dir, "home", [...]string{"maple", "birch"}[i])
-	cmd.Env = append(append([]string{}, d.env...), "STANDIN_RECORD="+filepath.Join(d.records, name+".jsonl"),
+	cmd := exec.CommandContext(ctx, filepath.Join(d.dir, demoProgram(name)))
+	cmd.Dir = filepath.Join(d.dir, "home", demoTrees[i])
+	// Gemini is started by itself; this variable says that it was.
+	cmd.Env = append(append([]string{}, d.env...), "GEMINI_CLI_NO_RELAUNCH=true", "STANDIN_RECORD="+filepath.Join(d.records, name+".jsonl"),
 		"STANDIN_PACE="+d.pace.String(), "STANDIN_LINGER=1s")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 2 * time.Second

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -27,13 +29,13 @@ func run(ctx context.Context, args []string, getenv func(string) string, in io.R
 	}
 	name := filepath.Base(self)
 	switch {
-	case name == "claude" || name == "codex":
+	case slices.Contains(names, name):
 		err = play(ctx, name, getenv, in, out)
 	case len(args) > 1 && args[1] == "demo":
 		err = demoCommand(ctx, self, args[2:], out, errw)
 	default:
 		fmt.Fprintln(errw, "usage: standin demo [--steno FILE] [--records DIR] [--pace DURATION]")
-		fmt.Fprintln(errw, "       (or run a copy of this file that is named claude or codex; see its documentation)")
+		fmt.Fprintln(errw, "       (or run a copy of this file that is named "+strings.Join(names, ", ")+"; see its documentation)")
 		return 2
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -30,8 +31,9 @@ type recording struct {
 	now     func() time.Time
 }
 
-// header is what is looked for in the first records. Claude repeats sessionId
-// and cwd in its records, Codex has them in session_meta.
+// header is what is looked for in the first records. Claude and Gemini have
+// sessionId in their records (Claude has cwd, too), Codex has both in session_meta,
+// Copilot in session.start and OpenCode in session.created. Kimi has neither.
 type header struct {
 	SessionID string `json:"sessionId"`
 	CWD       string `json:"cwd"`
@@ -41,6 +43,18 @@ type header struct {
 		CWD     string `json:"cwd"`
 		Version string `json:"cli_version"`
 	} `json:"payload"`
+	Data struct {
+		ID      string `json:"sessionId"`
+		Session string `json:"sessionID"`
+		Version string `json:"copilotVersion"`
+		Context struct {
+			CWD string `json:"cwd"`
+		} `json:"context"`
+		Info struct {
+			Directory string `json:"directory"`
+			Version   string `json:"version"`
+		} `json:"info"`
+	} `json:"data"`
 }
 
 func loadRecording(path, session, dir string) (*recording, error) {
@@ -69,20 +83,31 @@ func loadRecording(path, session, dir string) (*recording, error) {
 		if json.Unmarshal(line, &h) != nil {
 			continue // a recording may hold damage on purpose
 		}
-		r.session = first(r.session, h.SessionID, h.Payload.ID)
-		r.cwd = first(r.cwd, h.CWD, h.Payload.CWD)
-		r.version = first(r.version, h.Version, h.Payload.Version)
+		d := h.Data
+		r.session = first(r.session, h.SessionID, h.Payload.ID, d.ID, d.Session)
+		r.cwd = first(r.cwd, h.CWD, h.Payload.CWD, d.Context.CWD, d.Info.Directory)
+		r.version = first(r.version, h.Version, h.Payload.Version, d.Version, d.Info.Version)
 		if r.session != "" && r.cwd != "" && r.version != "" {
 			break
 		}
 	}
-	if r.session == "" {
-		return nil, errors.New("recording names no session")
+	if len(r.lines) == 0 {
+		return nil, errors.New("recording is empty")
 	}
 	if r.self == "" {
-		r.self = newID(r.session, r.now())
+		r.self = r.newSession()
 	}
 	return r, nil
+}
+
+// newSession makes a session id of the recorded one's form: a UUID, or
+// OpenCode's.
+func (r *recording) newSession() string {
+	id := newID(r.session, r.now())
+	if strings.HasPrefix(r.session, "ses_") {
+		return "ses_" + strings.ReplaceAll(id, "-", "")[:26]
+	}
+	return id
 }
 
 func first(values ...string) string {
@@ -131,29 +156,57 @@ func (r *recording) again() {
 // renew starts over in a new session.
 func (r *recording) renew() {
 	r.again()
-	r.self = newID(r.session, r.now())
+	r.self = r.newSession()
 }
 
+// recordTime is the record's own time: a timestamp, Kimi's milliseconds, or
+// what Gemini's header and its updates have.
 func recordTime(line []byte) time.Time {
 	var rec struct {
 		Timestamp time.Time `json:"timestamp"`
+		Start     time.Time `json:"startTime"`
+		Set       struct {
+			Updated  time.Time `json:"lastUpdated"`
+			Messages []struct {
+				Timestamp time.Time `json:"timestamp"`
+			} `json:"messages"`
+		} `json:"$set"`
+		Time    json.Number `json:"time"`
+		Created json.Number `json:"created_at"`
 	}
 	if json.Unmarshal(line, &rec) != nil {
 		return time.Time{}
 	}
-	return rec.Timestamp
+	at := rec.Timestamp
+	for _, m := range rec.Set.Messages {
+		at = m.Timestamp
+	}
+	for _, t := range []time.Time{rec.Start, rec.Set.Updated} {
+		if at.IsZero() {
+			at = t
+		}
+	}
+	for _, n := range []json.Number{rec.Time, rec.Created} {
+		if ms, err := n.Int64(); err == nil && at.IsZero() && ms > 1e12 {
+			at = time.UnixMilli(ms)
+		}
+	}
+	return at
 }
 
 var (
 	uuidPattern    = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	datePattern    = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	secondsPattern = regexp.MustCompile(`"(started_at|completed_at|create_time)":(\d{10})(\.\d+)?`)
-	millisPattern  = regexp.MustCompile(`"(\w+_at_ms)":(\d{13})`)
+	millisPattern  = regexp.MustCompile(`"(\w+_at_ms|created_at|time|created|completed|updated|start|end)":(\d{13})`)
 )
 
 // rewrite gives a record new ids, the present working directory, and times that
 // are moved by the distance from its own time to at.
 func (r *recording) rewrite(line []byte, at time.Time) []byte {
+	if strings.HasPrefix(r.session, "ses_") {
+		line = bytes.ReplaceAll(line, []byte(r.session), []byte(r.self))
+	}
 	if r.cwd != "" {
 		line = bytes.ReplaceAll(line, inJSON(r.cwd), inJSON(r.dir))
 	}

@@ -16,7 +16,7 @@ import (
 const demoDir = "../../testdata/demo"
 
 func TestRecordings(t *testing.T) {
-	for _, name := range demoHarnesses {
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			r, err := loadRecording(filepath.Join(demoDir, name+".jsonl"), "", `/home/me/a "quoted" dir`)
 			if err != nil {
@@ -30,6 +30,9 @@ func TestRecordings(t *testing.T) {
 			}
 			all := bytes.Join(batch, nil)
 			for _, old := range []string{r.session, "/home/dev/"} {
+				if old == "" {
+					continue // Kimi's record names no session
+				}
 				if bytes.Contains(all, []byte(old)) {
 					t.Errorf("%q of the recording is still there", old)
 				}

@@ -49,7 +49,7 @@ var importRules = map[string]rule{
 		[]string{zerologModule, xsysModule, "golang.org/x/sync", "github.com/spf13/cobra", "github.com/coreos/go-systemd/v22", "github.com/BurntSushi/toml"},
 		"only the command knows flags, configuration and the list of providers",
 	},
-	"cmd/standin":   {nil, []string{xsysModule}, "the stand-in shares no code with what it tests"},
+	"cmd/standin":   {nil, []string{xsysModule, sqliteModule}, "the stand-in shares no code with what it tests"},
 	"cmd/e2e":       {nil, nil, "the end-to-end suite is tests alone"},
 	"cmd/faults":    {nil, nil, "the fault suite is tests alone"},
 	"cmd/e2e/model": {nil, nil, "the scripted model server shares no code with what it helps to test"},

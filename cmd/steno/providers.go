@@ -7,6 +7,7 @@ import (
 	"steno/providers/copilot"
 	"steno/providers/gemini"
 	"steno/providers/kimi"
+	"steno/providers/opencode"
 )
 
 // allProviders is the one list of the programs that Steno observes.
@@ -17,5 +18,6 @@ func allProviders() []providers.Provider {
 		copilot.Provider{},
 		gemini.Provider{},
 		kimi.Provider{},
+		opencode.Provider{},
 	}
 }

@@ -380,7 +380,10 @@ func TestDemo(t *testing.T) {
 	if err != nil {
 		t.Fatalf("demo: %v: %s", err, out)
 	}
-	for _, want := range []string{"claude-maple ", "codex-birch ", "PATCH-FINAL: file added.", "replayed 2 recorded sessions"} {
+	for _, want := range []string{
+		"claude-maple ", "codex-birch ", "gemini-cedar ", "opencode-hazel ", "kimi-rowan ", "copilot-alder ",
+		"PATCH-FINAL: file added.", "replayed 6 recorded sessions",
+	} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("demo does not print %q: %s", want, out)
 		}

@@ -47,10 +47,20 @@ const (
 
 // place is a mark's part for these databases.
 type place struct {
-	At    int64    `json:"t"`           // time of the newest item that was given, ms
-	Ties  []string `json:"h,omitempty"` // items of that time that were given
-	Begun key      `json:"b"`           // the newest message that was announced
-	Floor key      `json:"f"`           // the first message that is looked at again
+	At   int64    `json:"t"`           // time of the newest item that was given, ms
+	Ties []string `json:"h,omitempty"` // items of that time that were given
+	// Last stands for Ties when those are too many (an import gives all rows
+	// one time): what sorts behind it was not given.
+	Last  *tie `json:"l,omitempty"`
+	Begun key  `json:"b"` // the newest message that was announced
+	Floor key  `json:"f"` // the first message that is looked at again
+}
+
+// tie is the place of an item among those of its time.
+type tie struct {
+	Class uint8  `json:"c"`
+	Msg   key    `json:"m"`
+	Part  string `json:"p,omitempty"`
 }
 
 // key orders messages.
@@ -62,7 +72,8 @@ type key struct {
 func (k key) compare(o key) int { return cmp.Or(cmp.Compare(k.At, o.At), cmp.Compare(k.ID, o.ID)) }
 
 func (p *place) sound() bool {
-	ok := len(p.Ties) <= maxTies && len(p.Begun.ID) <= 64 && len(p.Floor.ID) <= 64
+	ok := len(p.Ties) <= maxTies && len(p.Begun.ID) <= 64 && len(p.Floor.ID) <= 64 &&
+		(p.Last == nil || len(p.Last.Msg.ID) <= 64 && len(p.Last.Part) <= 64)
 	for _, h := range p.Ties {
 		ok = ok && len(h) <= 8
 	}
@@ -237,7 +248,7 @@ func (v *view) items(window []*message, at place) ([]item, error) {
 			mine = append(mine, item{at: newest, class: ends, msg: m, slot: short("e" + m.ID)})
 		}
 		for _, i := range mine {
-			if i.at > at.At || i.at == at.At && !slices.Contains(at.Ties, i.slot) {
+			if at.before(i) {
 				out = append(out, i)
 			}
 		}
@@ -262,6 +273,9 @@ func (v *view) parts(window []*message) (map[string][]item, error) {
 		if err := rows.Scan(&of, &i.part, &i.at, &size); err != nil {
 			return nil, classify(v.ctx, "read parts", err)
 		}
+		if len(i.part) > 64 {
+			continue // no id of the program; a mark could not hold it
+		}
 		i.size, i.slot = size.Int64, short("p"+i.part)
 		out[of] = append(out[of], i)
 	}
@@ -274,19 +288,37 @@ func (v *view) parts(window []*message) (map[string][]item, error) {
 // after is the place behind an item.
 func (p place) after(i item) place {
 	if i.class == begins {
-		p.Begun = i.msg.key
+		// Beginnings have a place of their own.
+		if p.Begun = i.msg.key; i.at > p.At {
+			p.At, p.Ties, p.Last = i.at, nil, nil
+		}
+		return p
 	}
 	switch {
 	case i.at > p.At:
-		p.At, p.Ties = i.at, []string{i.slot}
-	case i.at == p.At:
+		p.At, p.Ties, p.Last = i.at, []string{i.slot}, nil
+	case i.at < p.At:
+	case p.Last == nil && len(p.Ties) < maxTies:
 		p.Ties = append(slices.Clone(p.Ties), i.slot)
-		if len(p.Ties) > maxTies {
-			p.Ties = p.Ties[1:]
-		}
+	case p.Last == nil || p.before(i):
+		p.Ties, p.Last = nil, i.tie()
 	}
 	return p
 }
+
+// before says whether an item is behind the place.
+func (p place) before(i item) bool {
+	switch {
+	case i.at != p.At:
+		return i.at > p.At
+	case p.Last != nil:
+		l := item{at: p.At, class: p.Last.Class, msg: &message{key: p.Last.Msg}, part: p.Last.Part}
+		return compareItems(i, l) > 0
+	}
+	return !slices.Contains(p.Ties, i.slot)
+}
+
+func (i item) tie() *tie { return &tie{i.class, i.msg.key, i.part} }
 
 // floor is where the next look begins: at the prompt before the newest one, or
 // near the end of a full window.
