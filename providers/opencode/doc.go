@@ -28,7 +28,9 @@
 // for before bytes: a row over 4 MiB is a gap that names its sequence. The cost of
 // a look is what is new: every query that is repeated uses an index.
 //
-// SQLite readers of a database in WAL mode lock and map its -shm file, and may
-// make it where it is missing: that is the one file of the program that is
-// written to, and by SQLite's own rules.
+// The file and its shared memory are opened O_RDONLY (readonly_shm): nothing of
+// the program is written or made. So a database in WAL mode whose -shm is gone,
+// as after a clean close by another tool, cannot be read until a writer opens it
+// again; it counts as busy and is tried again. OpenCode itself leaves -wal and
+// -shm behind.
 package opencode
