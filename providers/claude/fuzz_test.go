@@ -89,6 +89,7 @@ func FuzzTurns(f *testing.F) {
 	f.Add([]byte{0, 2, 4, 9, 3, 4, 3, 3, 4, 15, 0, 0, 3, 4, 4, 7, 3, 5, 12, 3, 0})
 	f.Add([]byte{7, 1, 0, 12, 3, 0, 0, 2, 0, 13, 0, 0, 2, 3, 0, 11, 3, 2, 0, 4, 2})
 	f.Add([]byte{1, 2, 0, 1, 3, 0, 10, 3, 1, 12, 3, 0, 4, 3, 0, 0, 4, 2, 0, 5, 0})
+	f.Add([]byte{3, 1, 5, 3, 1, 5, 0, 2, 4, 9, 3, 4, 9, 3, 0, 6, 5, 0, 12, 3, 4})
 	f.Fuzz(func(t *testing.T, code []byte) {
 		steps := program(code)
 		drafts := run(steps, false)

@@ -19,6 +19,7 @@ const (
 const (
 	finalQuiet  = 150 * time.Millisecond // a final answer may get another block
 	parentQuiet = 300 * time.Millisecond // a parent may be in the next write
+	promptQuiet = 10 * time.Second       // the first prompt must come; under load 2.1.197 took over 300 ms after what hangs off it
 	textQuiet   = 2 * time.Second        // turn_duration follows a message without end within 0.1 s, a marker its text
 )
 
@@ -118,10 +119,13 @@ func (p *projector) release() {
 }
 
 // takeWaiting takes all waiting records: the first in file order without its
-// parent, then those that hang off it, and so on.
+// parent, then those that hang off it, and so on. Should the parent still
+// come, they join its turn (see adopt).
 func (p *projector) takeWaiting() {
 	for len(p.waiting) > 0 {
-		p.take(p.drop(0))
+		rec := p.drop(0)
+		rec.missing = hash(rec.parent)
+		p.take(rec)
 		p.release()
 	}
 }
@@ -153,9 +157,23 @@ func (p *projector) Quiet() time.Duration {
 		d = textQuiet
 	}
 	if len(p.waiting) > 0 {
-		d = max(d, parentQuiet)
+		d = max(d, p.patience())
 	}
 	return d
+}
+
+// patience is how long a record waits for its parent. In a file that has been
+// read from its beginning and has no start yet, the start must come.
+func (p *projector) patience() time.Duration {
+	if p.Current != 0 || p.Holed {
+		return parentQuiet
+	}
+	for i := range p.waiting {
+		if c := p.waiting[i].class; c == prompt || c == notification {
+			return parentQuiet
+		}
+	}
+	return promptQuiet
 }
 
 // Settle takes what waits in file order, gives a final that is complete and

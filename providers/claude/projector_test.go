@@ -114,6 +114,88 @@ func TestEveryOrderOfTheFirstBatch(t *testing.T) {
 	}
 }
 
+// What is written before the prompt is taken after a silence, over restarts and
+// when observation begins behind it: it and what hangs off it is the turn's.
+func TestResultsBeforeTheirTurn(t *testing.T) {
+	tests := []struct {
+		file  string
+		early int // records before the prompt
+	}{
+		{"t-result-before-its-turn-pending/917227b1-a433-493d-a03c-89aa158120f3", 7},
+		{"hand/results-before-prompt", 2},
+		{"hand/result-never-called", 1},
+		{"hand/results-before-their-calls", 2},
+	}
+	for _, tt := range tests {
+		t.Run(tt.file, func(t *testing.T) {
+			data, err := os.ReadFile(corpus + "/" + tt.file + ".jsonl")
+			if err != nil {
+				t.Fatal(err)
+			}
+			recs := providertest.Split(data)
+			want := play(recs)
+			if len(want) < 3 || want[0].Kind != providers.TurnStarted {
+				t.Fatalf("without a silence\n%s", lines(want))
+			}
+			for _, d := range want {
+				if d.Turn != want[0].Turn {
+					t.Errorf("not of the turn: %s", providertest.Format(d))
+				}
+			}
+			for n := range tt.early {
+				p := newProjector(nil)
+				for _, r := range recs[:n+1] {
+					if out := append(p.Project(r), p.Settle()...); len(out) > 0 {
+						t.Fatalf("before the prompt\n%s", lines(out))
+					}
+					p = newProjector(p.State())
+				}
+				if got := goOn(p, recs[n+1:]); !reflect.DeepEqual(got, want) {
+					t.Errorf("silences up to record %d, and restarts, give\n%s\nwant\n%s", n, lines(got), lines(want))
+				}
+				back := newProjector(nil)
+				for i := n; i >= 0 && !back.Rewind(recs[i]); i-- {
+				}
+				back.Rewound()
+				if got := goOn(back, recs[n+1:]); !reflect.DeepEqual(got, want) {
+					t.Errorf("observation from record %d gives\n%s\nwant\n%s", n+1, lines(got), lines(want))
+				}
+			}
+		})
+	}
+}
+
+// Of more missing parents than are remembered, the oldest are given up.
+func TestMissingParentsAreBounded(t *testing.T) {
+	p := newProjector(nil)
+	const more = 3
+	for i := range maxOrphans + more {
+		p.Project(providers.Record{Data: fmt.Appendf(nil, `{"parentUuid":"c%d","uuid":"r%d","type":"attachment"}`, i, i)})
+		p.Settle()
+		if len(p.orphans) > maxOrphans {
+			t.Fatalf("%d missing parents are remembered", len(p.orphans))
+		}
+		p = newProjector(p.State())
+	}
+	for _, prompt := range []string{"p", "q"} {
+		p.Project(providers.Record{Data: fmt.Appendf(nil, `{"parentUuid":null,"uuid":"%s","type":"user","promptSource":"typed","message":{"content":"x"}}`, prompt)})
+	}
+	for i := range maxOrphans + more {
+		p.Project(providers.Record{Data: fmt.Appendf(nil, `{"parentUuid":"q","uuid":"c%d","type":"attachment"}`, i)})
+		out := p.Project(providers.Record{Data: fmt.Appendf(nil, `{"parentUuid":"r%d","uuid":"a%d","type":"assistant","message":{"id":"m%d","stop_reason":"tool_use","content":[{"type":"text","text":"x"}]}}`, i, i, i)})
+		want := "q"
+		if i < more {
+			want = ""
+		}
+		if len(out) != 1 || out[0].Turn != want {
+			t.Errorf("record %d\n%s\nwant a message of turn %q", i, lines(out), want)
+		}
+	}
+	if len(p.orphans) != 0 {
+		t.Errorf("%d missing parents are left", len(p.orphans))
+	}
+}
+
 func order(recs []providers.Record) string {
 	var b strings.Builder
 	for _, r := range recs {
@@ -122,8 +204,9 @@ func order(recs []providers.Record) string {
 	return b.String()
 }
 
-func play(recs []providers.Record) []providers.Draft {
-	p := newProjector(nil)
+func play(recs []providers.Record) []providers.Draft { return goOn(newProjector(nil), recs) }
+
+func goOn(p *projector, recs []providers.Record) []providers.Draft {
 	var out []providers.Draft
 	for _, r := range recs {
 		out = append(out, p.Project(r)...)
@@ -176,10 +259,13 @@ func TestWaitingIsBounded(t *testing.T) {
 }
 
 func TestQuiet(t *testing.T) {
-	const head = `{"parentUuid":null,"type":"assistant","uuid":"a","message":{"id":"m","stop_reason":`
+	const (
+		head     = `{"parentUuid":null,"type":"assistant","uuid":"a","message":{"id":"m","stop_reason":`
+		orphaned = `{"parentUuid":"z","type":"attachment","uuid":"a"}`
+	)
 	tests := []struct {
-		name, record string
-		want         time.Duration
+		name, records string
+		want          time.Duration
 	}{
 		{"final", head + `"end_turn","content":[{"type":"text","text":"x"}]}}`, finalQuiet},
 		{"no stop_reason", head + `null,"content":[{"type":"text","text":"x"}]}}`, textQuiet},
@@ -187,11 +273,16 @@ func TestQuiet(t *testing.T) {
 		{"tool", head + `"tool_use","content":[{"type":"text","text":"x"}]}}`, 0},
 		{"white space", head + `"end_turn","content":[{"type":"text","text":" \n"}]}}`, 0},
 		{"partial", `{"parentUuid":null,"type":"assistant","uuid":"a","message":{"id":"m","model":"<synthetic>","content":[{"type":"text","text":"x"}]}}`, textQuiet},
-		{"no parent", `{"parentUuid":"z","type":"attachment","uuid":"a"}`, parentQuiet},
+		{"no parent", orphaned, promptQuiet},
+		{"no parent, and a prompt", `{"parentUuid":null,"type":"user","promptSource":"typed","uuid":"p","message":{"content":"x"}}` + "\n" + orphaned, parentQuiet},
+		{"no parent, nor has the prompt", orphaned + "\n" + `{"parentUuid":"y","type":"user","promptSource":"typed","uuid":"p","message":{"content":"x"}}`, parentQuiet},
+		{"no parent after a gap", "?\n" + orphaned, parentQuiet},
 	}
 	for _, tt := range tests {
 		p := newProjector(nil)
-		p.Project(providers.Record{Data: []byte(tt.record)})
+		for _, r := range providertest.Split([]byte(tt.records + "\n")) {
+			p.Project(r)
+		}
 		if got := p.Quiet(); got != tt.want || p.Held() != (tt.want > 0) {
 			t.Errorf("%s: Quiet = %v, Held = %v, want %v", tt.name, got, p.Held(), tt.want)
 		}
@@ -316,9 +407,13 @@ func TestStateBound(t *testing.T) {
 		p.Current = turn.Serial
 	}
 	for i := range maxSeen + 5 {
-		p.see(long('r', i), p.Current)
+		rec := record{uuid: long('r', i), class: result}
+		if i%10 == 0 {
+			rec.missing = uint64(i) + 1<<63
+		}
+		p.see(rec, p.Current)
 	}
-	p.Lost = p.Turns[0]
+	p.Holed, p.Lost = true, p.Turns[0]
 	p.Nobody = turn{Phase: closed, Answered: true, Resumed: 1<<64 - 1}
 	p.Last = message{ID: long('m', 0), Turn: p.Current, Stop: long('s', 0), Record: long('r', 0), At: at, Text: true, Tool: true}
 	b := p.State()
@@ -327,7 +422,7 @@ func TestStateBound(t *testing.T) {
 	}
 	t.Logf("longest state: %d bytes", len(b))
 	again := newProjector(b)
-	if again.Turn() != p.Turn() || !reflect.DeepEqual(again.seen, p.seen) || !reflect.DeepEqual(again.Turns, p.Turns) {
+	if again.Turn() != p.Turn() || !reflect.DeepEqual(again.seen, p.seen) || !reflect.DeepEqual(again.Turns, p.Turns) || !reflect.DeepEqual(again.orphans, p.orphans) {
 		t.Error("the longest state is not read back")
 	}
 }

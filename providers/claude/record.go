@@ -44,7 +44,13 @@ type record struct {
 	tool     bool   // has a tool call
 	blocks   []block
 	reason   providers.Reason
-	size     int // bytes of text in blocks
+	size     int    // bytes of text in blocks
+	missing  uint64 // hash of the parent, when it was taken without it
+}
+
+// starts says whether the record begins a turn, whatever it hangs off.
+func (rec *record) starts() bool {
+	return rec.class == prompt || rec.class == notification || rec.class == echo
 }
 
 // block is a part of an API message that gives a draft.

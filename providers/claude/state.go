@@ -1,8 +1,10 @@
 package claude
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"hash/fnv"
+	"slices"
 	"time"
 
 	"steno/providers"
@@ -10,8 +12,9 @@ import (
 
 // Bounds of the memory, so that State stays below providers.StateMax.
 const (
-	maxSeen  = 128 // records whose turn is known
-	maxTurns = 6
+	maxSeen    = 128 // records whose turn is known
+	maxTurns   = 6
+	maxOrphans = 8 // parents that may come after what hangs off them was taken
 )
 
 // phase is where a turn stands.
@@ -69,39 +72,51 @@ type state struct {
 	Nobody  turn    `json:"b,omitzero"`  // stands for the turn of records whose turn is not known
 	Lost    turn    `json:"l,omitzero"`  // the current turn before a gap
 	Last    message `json:"m,omitzero"`
+	Holed   bool    `json:"g,omitempty"` // a gap was read: a parent may be in it
 	Seen    []byte  `json:"k,omitempty"` // packed seen
+	Orphans []byte  `json:"w,omitempty"` // packed orphans
 
-	seen []place // oldest first
+	seen    []place  // oldest first
+	orphans []uint64 // hashes of parents that had not come when what hangs off them was taken; oldest first
 }
 
 // place is the turn of one record: a serial that may have left the table.
+// When the record, or one above it, was taken without its parent, the turn is
+// a guess until that parent comes.
 type place struct {
-	uuid uint64
-	turn uint32
+	uuid    uint64
+	turn    uint32
+	missing uint64 // hash of that parent, one of orphans; 0 for a turn that is sure
 }
 
 const (
 	stateVersion = 1
-	placeSize    = 9 // 8 bytes of hash, 1 byte of index into Turns plus one
+	// 8 bytes of hash, then 1 byte: its lower half is the index into Turns
+	// plus one, its upper half that into orphans plus one.
+	placeSize  = 9
+	orphanSize = 8
 )
 
 // State packs the memory. Ids have at most maxID plain bytes each, so its size
-// is at most 3.8 KiB.
+// is at most 3.9 KiB.
 func (p *projector) State() []byte {
 	s := p.state
 	s.Version = stateVersion
 	s.Seen = make([]byte, 0, len(s.seen)*placeSize)
 	for _, e := range s.seen {
-		for shift := 0; shift < 64; shift += 8 {
-			s.Seen = append(s.Seen, byte(e.uuid>>shift))
-		}
+		s.Seen = binary.LittleEndian.AppendUint64(s.Seen, e.uuid)
 		index := byte(0)
 		for i := range s.Turns {
 			if s.Turns[i].Serial == e.turn {
 				index = byte(i + 1)
 			}
 		}
+		index |= byte(slices.Index(s.orphans, e.missing)+1) << 4
 		s.Seen = append(s.Seen, index)
+	}
+	s.Orphans = make([]byte, 0, len(s.orphans)*orphanSize)
+	for _, o := range s.orphans {
+		s.Orphans = binary.LittleEndian.AppendUint64(s.Orphans, o)
 	}
 	b, err := json.Marshal(s)
 	if err != nil { // a year outside 0..9999, refused by load and never parsed
@@ -113,7 +128,8 @@ func (p *projector) State() []byte {
 // load reads a state; false for one that this version did not write.
 func (s *state) load(b []byte) bool {
 	if len(b) == 0 || len(b) > providers.StateMax || json.Unmarshal(b, s) != nil || s.Version != stateVersion ||
-		len(s.Turns) > maxTurns || len(s.Seen)%placeSize != 0 || len(s.Seen) > maxSeen*placeSize || s.Nobody.Serial != 0 {
+		len(s.Turns) > maxTurns || len(s.Seen)%placeSize != 0 || len(s.Seen) > maxSeen*placeSize || s.Nobody.Serial != 0 ||
+		len(s.Orphans)%orphanSize != 0 || len(s.Orphans) > maxOrphans*orphanSize {
 		return false
 	}
 	for _, t := range append(s.Turns, s.Nobody, s.Lost) {
@@ -126,43 +142,53 @@ func (s *state) load(b []byte) bool {
 			return false
 		}
 	}
-	for b := s.Seen; len(b) > 0; b = b[placeSize:] {
-		var e place
-		for i := range 8 {
-			e.uuid |= uint64(b[i]) << (8 * i)
-		}
-		if i := int(b[8]); i > len(s.Turns) {
+	for b := s.Orphans; len(b) > 0; b = b[orphanSize:] {
+		o := binary.LittleEndian.Uint64(b)
+		if o == 0 || slices.Contains(s.orphans, o) {
 			return false
-		} else if i > 0 {
-			e.turn = s.Turns[i-1].Serial
+		}
+		s.orphans = append(s.orphans, o)
+	}
+	for b := s.Seen; len(b) > 0; b = b[placeSize:] {
+		e := place{uuid: binary.LittleEndian.Uint64(b)}
+		index, missing := int(b[8]&15), int(b[8]>>4)
+		if index > len(s.Turns) || missing > len(s.orphans) {
+			return false
+		}
+		if index > 0 {
+			e.turn = s.Turns[index-1].Serial
+		}
+		if missing > 0 {
+			e.missing = s.orphans[missing-1]
 		}
 		s.seen = append(s.seen, e)
 	}
-	s.Seen = nil
+	s.Seen, s.Orphans = nil, nil
 	return len(s.Last.ID) <= maxID && len(s.Last.Record) <= maxID && len(s.Last.Stop) <= maxID
 }
 
 // find is the serial of a record's turn (0 for none), and whether the record
 // is remembered.
 func (s *state) find(uuid string) (serial uint32, seen bool) {
-	if uuid == "" {
-		return 0, false
-	}
-	h := hash(uuid)
-	for i := len(s.seen) - 1; i >= 0; i-- {
-		if s.seen[i].uuid == h {
-			return s.seen[i].turn, true
-		}
+	if e := s.place(uuid); e != nil {
+		return e.turn, true
 	}
 	return 0, false
 }
 
-// see remembers a record.
-func (s *state) see(uuid string, serial uint32) {
-	if len(s.seen) >= maxSeen {
-		s.seen = append(s.seen[:0], s.seen[1:]...)
+// place finds a record that is remembered, else nil. The pointer is good
+// until the next see.
+func (s *state) place(uuid string) *place {
+	if uuid == "" {
+		return nil
 	}
-	s.seen = append(s.seen, place{hash(uuid), serial})
+	h := hash(uuid)
+	for i := len(s.seen) - 1; i >= 0; i-- {
+		if s.seen[i].uuid == h {
+			return &s.seen[i]
+		}
+	}
+	return nil
 }
 
 // turn finds a turn by its serial, nil for 0 and for one long ago. The pointer
@@ -201,6 +227,7 @@ func (s *state) forget() {
 		s.Lost.Serial = 0
 	}
 	s.Turns, s.Current, s.Nobody, s.Last = nil, 0, turn{}, message{}
+	s.Holed = true
 }
 
 // hash shortens an id. 64 bits over at most 128 remembered records.

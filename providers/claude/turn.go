@@ -54,7 +54,7 @@ func (p *projector) take(rec record) {
 	case duration:
 		p.ended(t, rec)
 	}
-	p.see(rec.uuid, t.Serial)
+	p.see(rec, t.Serial)
 }
 
 // turnOf finds the turn that a record belongs to: that of its parent; the
@@ -92,6 +92,9 @@ func (p *projector) begin(t *turn, rec record) {
 		old.Phase = closed
 		p.emit(providers.Draft{Key: rec.uuid + "/superseded", Kind: providers.TurnFinal, Turn: old.ID, At: rec.at,
 			Outcome: providers.Aborted})
+	}
+	if p.Current == 0 && !p.Holed {
+		p.guess(t.Serial)
 	}
 	t.Phase = open
 	p.Current, p.Lost = t.Serial, turn{}
