@@ -29,6 +29,9 @@ const maxConns = 256
 // with a word, and gets in when there is room.
 func TestManyFollowers(t *testing.T) {
 	t.Parallel()
+	if !alone(t) {
+		return
+	}
 	w := newWorld(t)
 	f := &figures{Fault: "9 followers", Tried: maxConns, Unit: "connections",
 		How: "256 at once: followers, and 8 that ask and never read; one more is refused"}
@@ -152,6 +155,9 @@ var rudeness = []struct {
 // daemon keeps nothing of them, and others are served meanwhile.
 func TestRudeClients(t *testing.T) {
 	t.Parallel()
+	if !alone(t) {
+		return
+	}
 	w := newWorld(t)
 	n := pick(3000, 100_000)
 	f := &figures{Fault: "9 rude clients", Tried: n, Unit: "connections",
@@ -334,6 +340,9 @@ func askForCatalog() error {
 // the capabilities, and no event, pane or status.
 func TestOtherNamespace(t *testing.T) {
 	t.Parallel()
+	if !alone(t) {
+		return
+	}
 	w := newWorld(t)
 	f := &figures{Fault: "9 other namespace", Unit: "commands", How: "steno commands in a user, and in a user and network namespace of their own"}
 	d := w.serve()
@@ -374,6 +383,9 @@ func TestOtherNamespace(t *testing.T) {
 // in order and by kill.
 func TestFollowerAcrossRestarts(t *testing.T) {
 	t.Parallel()
+	if !alone(t) {
+		return
+	}
 	w := newWorld(t)
 	restarts := pick(6, 60)
 	f := &figures{Fault: "9 follower over restarts", Tried: restarts, Unit: "restarts", How: "one process of steno agent events --follow; SIGTERM and SIGKILL in turn"}

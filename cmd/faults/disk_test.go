@@ -157,6 +157,9 @@ func TestDiskFull(t *testing.T) {
 // waits, while Steno runs and while it starts.
 func TestDatabaseLocked(t *testing.T) {
 	t.Parallel()
+	if !alone(t) {
+		return
+	}
 	w := newWorld(t)
 	rounds := pick(2, 30)
 	f := &figures{Fault: "3 database locked", Tried: rounds, Unit: "times locked",
@@ -281,6 +284,9 @@ func (w *world) execute(statements ...string) {
 // --recover too, not one byte changes, and no other log begins.
 func TestForeignDatabase(t *testing.T) {
 	t.Parallel()
+	if !alone(t) {
+		return
+	}
 	f := &figures{Fault: "3 foreign or newer database", Unit: "starts",
 		How: "another application's database at the path, or a newer schema; also with --recover"}
 	for name, words := range map[string][]string{
@@ -341,6 +347,9 @@ func TestForeignDatabase(t *testing.T) {
 // sequence that was ever handed out.
 func TestDamagedDatabase(t *testing.T) {
 	t.Parallel()
+	if !alone(t) {
+		return
+	}
 	r := dice(t)
 	f := &figures{Fault: "3 damaged database", Unit: "damages",
 		How: "random pages or the head overwritten, -shm deleted or garbage, the file deleted while it is open"}

@@ -10,6 +10,9 @@ import (
 // from 100 bytes to 5 MiB, in pieces, and begin new sessions.
 func TestKill(t *testing.T) {
 	t.Parallel()
+	if !alone(t) {
+		return
+	}
 	w := newWorld(t)
 	r := dice(t)
 	kills := pick(50, 500)

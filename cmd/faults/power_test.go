@@ -30,6 +30,9 @@ func TestPowerLoss(t *testing.T) {
 	if err != nil {
 		missing(t, "strace is not installed")
 	}
+	if !alone(t) {
+		return
+	}
 	r := dice(t)
 	w := newWorld(t)
 	cuts := pick(30, 2000)

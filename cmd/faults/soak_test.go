@@ -24,6 +24,9 @@ func TestSoak(t *testing.T) {
 		t.Skipf("in the long form, or with %s=10m", soakVar)
 	}
 	t.Parallel()
+	if !alone(t) {
+		return
+	}
 	r := dice(t)
 	w := newWorld(t)
 	w.env = append(w.env, "STENO_RETENTION_EVENTS=20000")
