@@ -30,7 +30,7 @@ func (o *Observer) owe() {
 	}
 	for _, a := range of {
 		// One that was bound and not read yet has no row of its own.
-		if _, known := o.sources[a.row.Path]; a.row.Session != "" && !known {
+		if src, known := o.sources[a.row.Path]; a.row.Session != "" && (!known || src.Agent != a.row.ID) {
 			a.owed = append(a.owed, debt{a.row.Session, a.row.Path})
 		}
 	}

@@ -44,6 +44,29 @@ func TestSessionThatWasLeftUnread(t *testing.T) {
 	r.want(all([]string{available, restarted, available}, turn("t1"))...)
 }
 
+// The same, when another agent had read it before.
+func TestSessionThatWasTakenAndLeftUnread(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	a := r.start("s1")
+	r.write("s1", records("t1")...)
+	want := all([]string{available}, turn("t1"))
+	r.want(want...)
+	a.stop()
+	want = append(want, exited)
+	r.want(want...)
+	b := r.start("sb")
+	want = append(want, available)
+	r.want(want...)
+	b.register(fakeRegistry{Session: "s1"})
+	r.until("it is bound", func() bool { return r.row(b.cmd.Process.Pid).Session == "s1" })
+	r.halt()
+	r.write("s1", records("t2")...)
+	b.register(fakeRegistry{Session: "s2"})
+	r.run()
+	r.want(all(want, []string{restarted, available}, turn("t2"))...)
+}
+
 // What another process owns by now is not read for the one that left it. That
 // one was never seen before, so it begins at the tail (D11).
 func TestSessionThatWasTakenWhileDown(t *testing.T) {
