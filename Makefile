@@ -13,7 +13,7 @@ BINDIR  ?= $(HOME)/.local/bin
 UNITDIR ?= $(or $(XDG_CONFIG_HOME),$(HOME)/.config)/systemd/user
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo build test check e2e e2e-latest e2e-lint bench fuzz install uninstall clean fmt-check lint units cross
+.PHONY: help run demo build test check e2e e2e-latest e2e-lint bench fuzz install uninstall clean fmt-check lint units cross faults
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,7 +29,7 @@ build: ## build bin/steno, static
 	@$(BUILD) -o bin/steno ./cmd/steno
 
 test: ## run all tests (with the race detector where a C compiler exists)
-	$(if $(RACE),CGO_ENABLED=1,CGO_ENABLED=0) $(GO) test $(RACE) ./...
+	$(if $(RACE),CGO_ENABLED=1,CGO_ENABLED=0) $(GO) test $(RACE) -timeout 40m ./...
 
 check: fmt-check lint cross units test ## everything that CI runs
 
@@ -61,6 +61,12 @@ E2E := $(GO) test -tags e2e -count=1 -timeout $$((15 * $${STENO_E2E_PATIENCE:-1}
 e2e-lint:
 	$(GO) vet -tags e2e ./cmd/e2e/...
 	$(GO) tool staticcheck -tags e2e ./cmd/e2e/...
+
+faults: ## break the daemon on purpose, some hours long, and write RELIABILITY.md (RUN=TestKill runs one)
+	@mkdir -p bin && rm -f bin/faults.jsonl
+	STENO_FAULTS=long STENO_FAULTS_REPORT=$(CURDIR)/bin/faults.jsonl $(if $(RACE),CGO_ENABLED=1,CGO_ENABLED=0) \
+	  $(GO) test $(RACE) -count=1 -timeout 8h -v -run '$(RUN)' -skip TestTable ./cmd/faults
+	STENO_FAULTS_REPORT=$(CURDIR)/bin/faults.jsonl $(GO) test -count=1 -run TestTable ./cmd/faults -update
 
 bench: ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
