@@ -28,8 +28,10 @@ demo: build ## replay two recorded sessions to see it work, without any agent
 build: ## build bin/steno, static
 	@$(BUILD) -o bin/steno ./cmd/steno
 
+# One package at a time: a daemon sees all agents of its user, also those that
+# other tests start.
 test: ## run all tests (with the race detector where a C compiler exists)
-	$(if $(RACE),CGO_ENABLED=1,CGO_ENABLED=0) $(GO) test $(RACE) -timeout 40m ./...
+	$(if $(RACE),CGO_ENABLED=1,CGO_ENABLED=0) $(GO) test $(RACE) -p 1 -timeout 40m ./...
 
 check: fmt-check lint cross units test ## everything that CI runs
 

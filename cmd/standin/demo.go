@@ -39,12 +39,13 @@ type demo struct {
 	pace                 time.Duration
 	out, errw            io.Writer
 
-	dir string   // removed at the end
-	env []string // of the daemon and the stand-ins
+	known map[string]bool // agents that were asked about, and whether they are ours
+	dir   string          // removed at the end
+	env   []string        // of the daemon and the stand-ins
 }
 
 func demoCommand(ctx context.Context, self string, args []string, out, errw io.Writer) error {
-	d := demo{self: self, out: out, errw: errw}
+	d := demo{known: map[string]bool{}, self: self, out: out, errw: errw}
 	set := flag.NewFlagSet("standin demo", flag.ContinueOnError)
 	set.SetOutput(errw)
 	set.StringVar(&d.steno, "steno", filepath.Join(filepath.Dir(self), "steno"), "the steno `file` to show")
@@ -252,8 +253,12 @@ func (d *demo) play(ctx context.Context, name string, i int) error {
 	return nil
 }
 
-// ours says whether an agent is one of the stand-ins: this user may have others.
+// ours says whether an agent is one of the stand-ins: this user may have others,
+// and many. One answer tells of all that are there.
 func (d *demo) ours(ctx context.Context, id string) bool {
+	if ours, known := d.known[id]; known {
+		return ours
+	}
 	cmd := exec.CommandContext(ctx, d.steno, "agent", "list", "--format", "json")
 	cmd.Env = d.env
 	out, err := cmd.Output()
@@ -270,11 +275,9 @@ func (d *demo) ours(ctx context.Context, id string) bool {
 		return false
 	}
 	for _, a := range agents {
-		if a.Metadata.AgentID == id {
-			return strings.HasPrefix(a.Metadata.DeclaredCWD, d.dir)
-		}
+		d.known[a.Metadata.AgentID] = strings.HasPrefix(a.Metadata.DeclaredCWD, d.dir)
 	}
-	return false
+	return d.known[id]
 }
 
 // watchPages reads pages of events until n of our agents have come, finished a
