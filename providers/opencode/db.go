@@ -84,16 +84,78 @@ type view struct {
 // look opens the database, runs f in one read transaction of at most 100 ms and
 // closes it. Opening costs some 1 ms, a connection that stays open would keep
 // the program from folding its log of writes when it ends, and a database
-// that was replaced is noticed at once.
+// that was replaced is noticed at once. What f learned counts only when look
+// gives no error.
 //
-// The file and its shared memory are opened O_RDONLY (mode=ro, readonly_shm):
-// SQLite alone would open the shared memory for writing, and create it. The
+// Nothing is written: the file and its shared memory are opened O_RDONLY
+// (mode=ro, readonly_shm), where SQLite alone would make and change the shared
+// memory. It opens the log of writes O_RDWR, makes it where it is missing, and
+// never writes it; so a database without both files is not opened that way. The
 // locks that a reader takes are advisory locks on open files and are gone with
-// the transaction. Where there is no shared memory file, nobody has the
-// database open; then it is not read (errBusy).
+// the transaction.
 func look(ctx context.Context, db, session string, f func(*view) error) error {
+	if regular(db+"-shm") && regular(db+"-wal") {
+		return lookWith(ctx, db, session, "readonly_shm=1", f)
+	}
+	before, ok := closed(db)
+	if !ok {
+		return fmt.Errorf("open database: %w (its log of writes or its shared memory is missing)", errBusy)
+	}
+	if err := lookWith(ctx, db, session, "immutable=1", f); err != nil {
+		return err
+	}
+	if after, ok := closed(db); !ok || after != before {
+		return fmt.Errorf("read database: %w (it was opened meanwhile)", errBusy)
+	}
+	return nil
+}
+
+func regular(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// file is what tells that nobody wrote to a database.
+type file struct {
+	identity
+	size, modified int64
+}
+
+// settled is how old the last change of a file must be, so that the next one
+// shows in its time: the kernel's clock for that has a tick of up to 10 ms.
+const settled = 50 * time.Millisecond
+
+// closed says whether all of the database is in its file, which nobody writes
+// at this moment. Its last writer has folded the log of writes and taken it
+// away with the shared memory; SQLite then opens it for reading only where it
+// may make both again. A writer makes them, or a journal, before it writes. So
+// without them the file is all there is, and may be read as one that does not
+// change, when it is found unchanged afterwards.
+func closed(db string) (file, bool) {
+	for _, suffix := range []string{"-shm", "-journal"} {
+		if _, err := os.Lstat(db + suffix); !errors.Is(err, fs.ErrNotExist) {
+			return file{}, false
+		}
+	}
+	if info, err := os.Lstat(db + "-wal"); err == nil && (!info.Mode().IsRegular() || info.Size() > 0) ||
+		err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return file{}, false
+	}
+	info, err := os.Stat(db)
+	if err != nil || time.Since(info.ModTime()) < settled {
+		return file{}, false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return file{}, false
+	}
+	return file{identity{uint64(st.Dev), st.Ino}, info.Size(), info.ModTime().UnixNano()}, true
+}
+
+// lookWith is one look with further parameters of SQLite.
+func lookWith(ctx context.Context, db, session, how string, f func(*view) error) error {
 	dsn := url.URL{Scheme: "file", Path: db, RawQuery: fmt.Sprintf(
-		"mode=ro&readonly_shm=1&_pragma=busy_timeout(%d)&_pragma=query_only(1)", busyTimeout)}
+		"mode=ro&%s&_pragma=busy_timeout(%d)&_pragma=query_only(1)", how, busyTimeout)}
 	conn, err := sql.Open("sqlite", dsn.String())
 	if err != nil {
 		return errors.New("open database: the name is not usable")

@@ -29,8 +29,7 @@
 // a look is what is new: every query that is repeated uses an index.
 //
 // The file and its shared memory are opened O_RDONLY (readonly_shm): nothing of
-// the program is written or made. So a database in WAL mode whose -shm is gone,
-// as after a clean close by another tool, cannot be read until a writer opens it
-// again; it counts as busy and is tried again. OpenCode itself leaves -wal and
-// -shm behind.
+// the program is written or made. A database that was closed cleanly, so that
+// its -wal and -shm are gone, is read as one that does not change, and what was
+// read counts only if nobody touched it meanwhile.
 package opencode

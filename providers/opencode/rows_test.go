@@ -44,6 +44,7 @@ func read(t testing.TB, c providers.Cursor, max int) providers.Batch {
 		if !errors.Is(err, errBusy) || try == 20 {
 			t.Fatal(err)
 		}
+		time.Sleep(settled / 4) // the observer's own wait is longer
 	}
 }
 
@@ -325,15 +326,15 @@ func TestOpenAndAbortedTransactions(t *testing.T) {
 
 // A lock that keeps readers out is an error that passes, and moves nothing.
 func TestBusy(t *testing.T) {
-	path, db := live(t, "plain")
+	path, p := apart(t, "plain")
 	const s = "ses_dd23788a9ffemZn0ip4YuiY1vO"
 	a := rowsOf(path, s)
 	c := cursorAt(t, a, nil)
 	// The program does not do this, but a tool that repairs its database does.
-	execute(t, db, "PRAGMA wal_checkpoint(TRUNCATE)")
-	execute(t, db, "PRAGMA locking_mode=EXCLUSIVE")
-	execute(t, db, "PRAGMA journal_mode=DELETE")
-	execute(t, db, "BEGIN EXCLUSIVE")
+	if got := p.say("PRAGMA locking_mode=EXCLUSIVE"); got != "exclusive" {
+		t.Fatal(got)
+	}
+	p.exec("UPDATE project SET time_updated = 1")
 	began := time.Now()
 	_, err := c.Read(1 << 20)
 	if !errors.Is(err, errBusy) || errors.Is(err, fs.ErrNotExist) || c.Offset() != 0 {
@@ -342,12 +343,7 @@ func TestBusy(t *testing.T) {
 	if d := time.Since(began); d > 2*time.Second {
 		t.Errorf("waited %v", d)
 	}
-	execute(t, db, "COMMIT")
-	execute(t, db, "PRAGMA locking_mode=NORMAL")
-	execute(t, db, "SELECT count(*) FROM event")
-	execute(t, db, "PRAGMA journal_mode=WAL")
-	execute(t, db, "SELECT count(*) FROM event")
-	execute(t, db, "BEGIN; UPDATE project SET time_updated = 1; COMMIT")
+	p.end()
 	n := 0
 	for more := true; more; {
 		b := read(t, c, 1<<20)
@@ -372,6 +368,7 @@ func TestCheckpointsBesideAReader(t *testing.T) {
 		c, err := Provider{}.Cursor(a, nil)
 		for next := int64(0); err == nil; {
 			var b providers.Batch
+			over := ctx.Err() != nil
 			if b, err = c.Read(1 << 20); errors.Is(err, errBusy) {
 				err = nil
 				continue
@@ -385,7 +382,7 @@ func TestCheckpointsBesideAReader(t *testing.T) {
 			if b.Reset != providers.Same {
 				err = fmt.Errorf("reset %q", b.Reset)
 			}
-			if ctx.Err() != nil && len(b.Records) == 0 {
+			if over && len(b.Records) == 0 {
 				seen <- next
 				break
 			}
@@ -496,6 +493,59 @@ func TestNothingIsWritten(t *testing.T) {
 		execute(t, db, "UPDATE project SET time_updated = 2")
 		if n, err := ask(path); n != 16 || err != nil {
 			t.Errorf("with a writer again: %d records, %v", n, err)
+		}
+	})
+	for _, mode := range []os.FileMode{0o700, 0o500} {
+		t.Run(fmt.Sprintf("closed by its last writer, directory %o", mode), func(t *testing.T) {
+			path, db := live(t, "plain")
+			if err := db.Close(); err != nil { // SQLite folds the log and takes both files away
+				t.Fatal(err)
+			}
+			dir := filepath.Dir(path)
+			if err := os.Chmod(dir, mode); err != nil {
+				t.Fatal(err)
+			}
+			defer os.Chmod(dir, 0o700)
+			before := state(t, dir)
+			if strings.Contains(before, "-shm") || strings.Contains(before, "-wal") {
+				t.Fatalf("not closed cleanly\n%s", before)
+			}
+			c := cursorAt(t, rowsOf(path, s), nil)
+			n := 0
+			for more := true; more; {
+				b := read(t, c, 1<<20)
+				n, more = n+len(b.Records), b.More
+			}
+			if n != 16 || state(t, dir) != before {
+				t.Errorf("%d records, files\n%s\n%s", n, before, state(t, dir))
+			}
+			again := writer(t, path) // and it goes on from there
+			addEvent(t, again, s, 16, "x", `{}`)
+			if b := read(t, c, 1<<20); len(b.Records) != 1 || b.Reset != providers.Same {
+				t.Errorf("after the next writer: %d records, reset %q", len(b.Records), b.Reset)
+			}
+		})
+	}
+	t.Run("opened while it is read", func(t *testing.T) {
+		path, db := live(t, "plain")
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		for try := 0; try < 50; try++ { // until the file's time is old enough
+			looked := false
+			err = look(t.Context(), path, s, func(*view) error {
+				looked = true
+				addEvent(t, writer(t, path), s, 16, "x", `{}`)
+				return nil
+			})
+			if looked {
+				break
+			}
+			time.Sleep(settled / 2)
+		}
+		if !errors.Is(err, errBusy) {
+			t.Errorf("error %v, want busy: a row was written that the look did not see", err)
 		}
 	})
 	t.Run("log of writes deleted", func(t *testing.T) {
