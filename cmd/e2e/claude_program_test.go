@@ -25,7 +25,7 @@ func init() {
 		leave:    "/exit",
 		shapes: []source{
 			lines("", ".claude/projects/**/*.jsonl", "type", "subtype"),
-			documents("session", ".claude/sessions/*.json"),
+			passing(documents("session", ".claude/sessions/*.json")),
 		},
 		scenarios: slices.Concat(claudeScenarios, claudeMoreScenarios),
 	})

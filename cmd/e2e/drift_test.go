@@ -28,20 +28,23 @@ func (w *world) tell(o outcome) {
 	w.must(os.WriteFile(filepath.Join(os.Getenv(outVar), strings.ReplaceAll(w.t.Name(), "/", "+")+".json"), data, 0o600))
 }
 
-// collect gathers the shapes of what the programs left.
-func (w *world) collect() map[string]string {
+// collect adds the shapes of what the programs have written to those of before:
+// of all, or only of what they remove when they end.
+func (w *world) collect(onlyPassing bool) {
 	w.t.Helper()
-	out := map[string]string{}
 	for _, p := range w.programs {
-		all := shapes{}
+		if w.shapes[p.name] == nil {
+			w.shapes[p.name] = shapes{}
+		}
 		for _, s := range p.shapes {
-			if err := s.collect(w.home(), all); err != nil {
+			if onlyPassing && !s.passing {
+				continue
+			}
+			if err := s.collect(w.home(), w.shapes[p.name]); err != nil {
 				w.t.Errorf("%s: %v", p.name, err)
 			}
 		}
-		out[p.name] = all.String()
 	}
-	return out
 }
 
 // seen is what the scenarios of a run told.

@@ -94,6 +94,7 @@ func (s scenario) play(t *testing.T) {
 			want[name] = append(want[name], rows...)
 		}
 		w.expect(want)
+		w.collect(true)
 	}
 }
 

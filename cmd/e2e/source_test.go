@@ -25,22 +25,31 @@ type source struct {
 	files string   // a pattern below the home: * within a name, ** for any directories
 	types []string // where a record names its type
 	read  func(path string, each func(kind string, value any)) error
+
+	passing bool // the program removes them when it ends: they are looked at after each step
 }
 
 // lines are files with a JSON record in each line.
 func lines(kind, files string, types ...string) source {
-	return source{kind, files, types, readLines}
+	return source{kind: kind, files: files, types: types, read: readLines}
 }
 
 // documents are files that are one JSON record each.
 func documents(kind, files string, types ...string) source {
-	return source{kind, files, types, readDocument}
+	return source{kind: kind, files: files, types: types, read: readDocument}
 }
 
 // databases are SQLite files: a table is a type, a row a record, and a column
 // that is JSON is looked into.
 func databases(kind, files string, types ...string) source {
-	return source{kind, files, types, readDatabase}
+	return source{kind: kind, files: files, types: types, read: readDatabase}
+}
+
+// passing are files that are there only while their program runs. What is being
+// written while it is looked at does not count.
+func passing(s source) source {
+	s.passing = true
+	return s
 }
 
 // largest is the size of the largest file that is looked at.
@@ -49,7 +58,8 @@ const largest = 256 << 20
 // collect adds the shapes of all that the source has below a home.
 func (s source) collect(home string, into shapes) error {
 	pattern := regexp.MustCompile("^" + strings.NewReplacer(`\*\*/`, `(.*/)?`, `\*`, `[^/]*`).Replace(regexp.QuoteMeta(s.files)) + "$")
-	return filepath.WalkDir(home, func(path string, d fs.DirEntry, err error) error {
+	fixed, _, _ := strings.Cut(s.files, "*")
+	return filepath.WalkDir(filepath.Join(home, filepath.Dir(fixed)), func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // it is gone again
 		}
@@ -64,6 +74,9 @@ func (s source) collect(home string, into shapes) error {
 			return err
 		}
 		err = s.read(path, func(kind string, value any) {
+			if s.passing && kind == unreadable {
+				return
+			}
 			if s.kind != "" && kind != "" {
 				kind = s.kind + "/" + kind
 			} else {
@@ -71,7 +84,7 @@ func (s source) collect(home string, into shapes) error {
 			}
 			into.record(kind, s.types, value)
 		})
-		if err != nil {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("collect the shapes of %s: %w", s.files, err)
 		}
 		return nil

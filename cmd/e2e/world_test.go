@@ -47,6 +47,7 @@ type world struct {
 	tellers  map[string]*teller
 	got      map[string][]string // rows by name
 	table    map[string][]string // rows that the whole scenario has, without texts
+	shapes   map[string]shapes   // of the programs' records, by program
 }
 
 // newWorld makes the world in which the programs of these names are there.
@@ -58,7 +59,7 @@ func newWorld(t *testing.T, names ...string) *world {
 	}
 	w := &world{
 		t: t, dir: dir, agents: map[string]*agent{}, names: map[string]string{},
-		tellers: map[string]*teller{}, got: map[string][]string{},
+		tellers: map[string]*teller{}, got: map[string][]string{}, shapes: map[string]shapes{},
 	}
 	t.Cleanup(w.close)
 	for _, d := range []string{"home", "run", "tmp", "bin"} {
@@ -359,7 +360,11 @@ func (w *world) close() {
 		_ = w.daemon.Wait()
 	}
 	w.endProcesses()
-	o := outcome{Shapes: w.collect()}
+	w.collect(false)
+	o := outcome{Shapes: map[string]string{}}
+	for name, s := range w.shapes {
+		o.Shapes[name] = s.String()
+	}
 	if w.t.Failed() {
 		o.Want, o.Got = w.table, map[string][]string{}
 		for name, rows := range w.got {
