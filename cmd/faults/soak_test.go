@@ -29,8 +29,9 @@ func TestSoak(t *testing.T) {
 	}
 	r := dice(t)
 	w := newWorld(t)
-	w.env = append(w.env, "STENO_RETENTION_EVENTS=20000")
-	d := w.serve()
+	w.env = append(w.env, "STENO_RETENTION_EVENTS=2000")
+	d := w.startWith(plain(t))
+	d.ready()
 	s := w.read(0)
 	var agents []*agent
 	for i := range 4 {
@@ -49,7 +50,7 @@ func TestSoak(t *testing.T) {
 		}
 	}
 	f := &figures{Fault: "10 soak", Unit: "minutes", Tried: int(length.Minutes()),
-		How: "4 agents without a pause, sessions and agents that come and go, rude clients, pruning at 20,000 events"}
+		How: "4 agents without a pause, sessions and agents that come and go, rude clients, pruning at 2,000 events"}
 	var memory, files, delay []float64
 	pid := d.cmd.Process.Pid
 	guests := 0
