@@ -128,8 +128,11 @@ func (s *state) save() []byte {
 
 // small says whether a text can be kept in the state.
 func small(text string) bool {
-	if len(text) > maxText {
+	switch {
+	case len(text) > maxText:
 		return false
+	case 6*len(text)+2 <= maxText: // no byte takes more than \u00XX
+		return true
 	}
 	b, err := json.Marshal(text)
 	return err == nil && len(b) <= maxText
