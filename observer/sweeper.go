@@ -263,7 +263,7 @@ func (o *Observer) forget(path string) {
 func (o *Observer) noteWatchMode() {
 	h := o.watcher.Health()
 	mode := string(h.Mode)
-	if mode == o.watchMode {
+	if mode == o.watchMode && o.degraded == (h.Unwatched > 0) {
 		return
 	}
 	o.watchMode = mode
