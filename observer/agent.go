@@ -36,7 +36,9 @@ type agent struct {
 	// for it. Each probe decides that anew.
 	leaving bool
 	errored bool // the bound transcript cannot be read
-	seen    bool // the bound transcript has given a record
+	// halted is set while the incarnation is gone only because Steno ended.
+	halted bool
+	seen   bool // the bound transcript has given a record
 	// owed is what the incarnation was reading when Steno ended, until it is
 	// known what the process reads now.
 	owed []debt

@@ -57,7 +57,7 @@ func (o *Observer) enter(a *agent, now time.Time) {
 		}
 	}
 	a.row.PaneID = paneID
-	a.row.Available, a.row.Alive = true, true
+	a.row.Available, a.row.Alive, a.halted = true, true, false
 	a.row.ExitedAt = time.Time{}
 	if a.row.Since.IsZero() {
 		a.row.Since = now

@@ -210,6 +210,7 @@ func (o *Observer) load(ctx context.Context) error {
 			if err := a.leave(&b, wire.MuxRestarted, now); err != nil {
 				return err
 			}
+			a.halted = true
 		}
 		a.row.Alive, a.row.Status = false, "exited"
 		a.row.ExitedAt = now

@@ -153,8 +153,8 @@ func (o *Observer) see(w *bind.Owner, now time.Time) {
 		return
 	}
 	a := o.agents[row.ID]
-	if !w.Foreground && (a == nil || a.process() != id) {
-		return // in the background, an incarnation goes on but none begins
+	if !w.Foreground && (a == nil || a.process() != id || !a.halted) {
+		return // in the background, an incarnation goes on but none begins or comes back
 	}
 	earlier := a != nil && o.byProcess[a.process()] == a
 	if earlier && !o.yield(a) || !o.vacate(w.Place, a) {

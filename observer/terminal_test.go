@@ -175,6 +175,19 @@ func TestRestartWithBackgroundAgent(t *testing.T) {
 	term.do("quit", b.pid())
 	want = append(want, exited)
 	r.want(want...)
+	// It is all that the terminal has now, and stays in the background.
+	r.until("the first is all that is seen", func() bool {
+		only := false
+		err := r.obs.ask(context.Background(), func() {
+			owners := r.obs.last.owners
+			only = len(owners) == 1 && owners[0].Process.PID == a.pid()
+			if only && len(r.obs.byProcess) > 0 {
+				t.Error("it is available in the background")
+			}
+		})
+		return err == nil && only
+	})
+	r.want(want...)
 	term.do("fg", a.pid())
 	want = append(want, available)
 	r.want(want...)
