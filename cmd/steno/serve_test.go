@@ -41,9 +41,10 @@ func TestTurnsEndToEnd(t *testing.T) {
 		if got := f.kinds(e.AgentID); got != want+" unavailable" {
 			t.Errorf("events = %s, want %s unavailable", got, want)
 		}
-		last := f.events[len(f.events)-1]
-		if value(last.Reason) != wire.ProcessExited {
-			t.Errorf("reason = %s, want %s", value(last.Reason), wire.ProcessExited)
+		for _, ev := range f.events {
+			if ev.AgentID == e.AgentID && isGone(ev) && value(ev.Reason) != wire.ProcessExited {
+				t.Errorf("reason = %s, want %s", value(ev.Reason), wire.ProcessExited)
+			}
 		}
 	}
 	d.stop()
