@@ -25,6 +25,10 @@ type peer struct {
 // there, and what the daemon can do.
 var openToAll = map[string]bool{"Hello": true, "Capabilities": true, "Catalog": true}
 
+// errNoRoom is returned with the user of a peer that could not be looked at any
+// further because this process or the system has no descriptor left: ask again.
+var errNoRoom = errors.New("no room to look at the peer")
+
 // peerOf is the peer of a Unix socket, as the kernel noted it when the
 // connection was made (SO_PEERCRED).
 func peerOf(conn net.Conn) (peer, error) {
@@ -36,16 +40,17 @@ func peerOf(conn net.Conn) (peer, error) {
 	if err != nil {
 		return peer{}, fmt.Errorf("peer credentials: %w", err)
 	}
-	var cred *syscall.Ucred
-	var credErr error
+	var peerErr error
 	var p peer
 	err = raw.Control(func(fd uintptr) {
-		if cred, credErr = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED); credErr == nil {
-			p = peer{uid: int(cred.Uid), apart: isApart(int(fd), int(cred.Pid), int(cred.Uid))}
+		var cred *syscall.Ucred
+		if cred, peerErr = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED); peerErr == nil {
+			p.uid = int(cred.Uid)
+			p.apart, peerErr = isApart(int(fd), int(cred.Pid), p.uid)
 		}
 	})
-	if err = errors.Join(err, credErr); err != nil {
-		return peer{}, fmt.Errorf("peer credentials: %w", err)
+	if err = errors.Join(err, peerErr); err != nil {
+		return p, fmt.Errorf("peer credentials: %w", err)
 	}
 	return p, nil
 }
@@ -53,13 +58,17 @@ func peerOf(conn net.Conn) (peer, error) {
 // isApart says whether a peer is in another network or user namespace. What
 // cannot be told counts as apart: a process that has ended, one of a process
 // namespace that is not below ours, one that hides from its own user. Another
-// user's root always hides from us; it is served as root.
-func isApart(conn, pid, uid int) bool {
+// user's root always hides from us; it is served as root. The error is
+// errNoRoom.
+func isApart(conn, pid, uid int) (bool, error) {
 	same, err := sameNamespaces(conn, pid)
-	if err != nil && uid == 0 && os.Geteuid() != 0 {
-		return false
+	switch {
+	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE), errors.Is(err, unix.ENOMEM):
+		return true, fmt.Errorf("%w: %w", errNoRoom, err)
+	case err != nil && uid == 0 && os.Geteuid() != 0:
+		return false, nil
 	}
-	return err != nil || !same
+	return err != nil || !same, nil
 }
 
 // namespaces are those that a peer has to share.

@@ -130,8 +130,40 @@ func TestPeerThatCannotBeTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	for pid, want := range map[int]bool{os.Getpid(): false, 0: true, -1: true, ended.Process.Pid: true, 1 << 30: true} {
-		if got := isApart(fds[0], pid, 4711); got != want {
-			t.Errorf("process %d is apart: %v, want %v", pid, got, want)
+		if got, err := isApart(fds[0], pid, 4711); got != want || err != nil {
+			t.Errorf("process %d is apart: %v %v, want %v", pid, got, err, want)
 		}
+	}
+}
+
+// A daemon without a free descriptor cannot hold on to the peer. That is no word
+// about the peer.
+func TestPeerWithoutDescriptors(t *testing.T) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fds[0])
+	defer unix.Close(fds[1])
+	if _, err := unix.GetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_PEERPIDFD); errors.Is(err, unix.ENOPROTOOPT) {
+		t.Skip("this kernel gives no handle on a peer")
+	}
+	if _, err := ownNamespaces(); err != nil {
+		t.Fatal(err)
+	}
+	var limit, none unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	none.Max = limit.Max
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	_, err = isApart(fds[0], os.Getpid(), os.Getuid())
+	if back := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); back != nil {
+		t.Fatal(back)
+	}
+	if !errors.Is(err, errNoRoom) {
+		t.Errorf("without descriptors: %v, want %v", err, errNoRoom)
 	}
 }

@@ -146,8 +146,11 @@ func (s *Server) admit(conn net.Conn) (peer, bool) {
 		return peer{}, false
 	}
 	p, err := s.o.peer(conn)
+	noRoom := errors.Is(err, errNoRoom)
 	if err != nil {
 		s.report("peer", err)
+	}
+	if err != nil && !noRoom {
 		return refuse(&Error{CodeUnauthorized, "the user of this connection cannot be told"})
 	}
 	if p.uid != 0 && p.uid != s.o.UID {
@@ -155,6 +158,9 @@ func (s *Server) admit(conn net.Conn) (peer, bool) {
 			s.o.Log.Warn().Int("uid", p.uid).Msg("connection of another user refused")
 		}
 		return refuse(&Error{CodeUnauthorized, "only the user who runs the daemon is served"})
+	}
+	if noRoom {
+		return refuse(&Error{CodeTooMany, "the daemon has too many files open; ask again"})
 	}
 	s.mu.Lock()
 	full := s.conns >= s.o.MaxConns

@@ -413,15 +413,20 @@ func TestOtherUser(t *testing.T) {
 	d := serve(t, Options{Store: s, Log: log.logger(), peer: func(net.Conn) (peer, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		if uid < 0 {
+		switch uid {
+		case -1:
 			return peer{}, errors.New("no credentials")
+		case -2:
+			return peer{uid: os.Getuid()}, errNoRoom
+		case -3:
+			return peer{uid: 4712}, errNoRoom
 		}
 		return peer{uid: uid}, nil
 	}})
 	for _, tt := range []struct {
 		uid  int
 		code Code
-	}{{4711, CodeUnauthorized}, {4711, CodeUnauthorized}, {-1, CodeUnauthorized}, {0, ""}, {os.Getuid(), ""}} {
+	}{{4711, CodeUnauthorized}, {4711, CodeUnauthorized}, {-1, CodeUnauthorized}, {-2, CodeTooMany}, {-3, CodeUnauthorized}, {0, ""}, {os.Getuid(), ""}} {
 		mu.Lock()
 		uid = tt.uid
 		mu.Unlock()
