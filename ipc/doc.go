@@ -36,8 +36,9 @@
 //
 // Refusals. Users other than root and the one who runs the daemon (as the kernel
 // tells them); from a client in another network or user namespace, or one that
-// cannot be told, all but Hello, Capabilities and Catalog; connections over 256;
-// event kinds in a filter that are not one of the eight; another major version.
+// cannot be told, all but Hello, Capabilities and Catalog; connections over 256,
+// or over a quarter of the descriptors that the process may have; event kinds in
+// a filter that are not one of the eight; another major version.
 //
 // Bounds: request line 2 MiB within 30 s of its first byte, id 256 bytes, page
 // 1,000 events and below 1,000,000 bytes with its envelope, wait 30 s, filter

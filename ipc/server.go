@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/sys/unix"
 
 	"steno/ipc/wire"
 	"steno/store"
@@ -44,7 +45,8 @@ type Options struct {
 	Log   zerolog.Logger
 	// UID is the user that is served beside root; 0 is the daemon's own.
 	UID int
-	// MaxConns is the most connections at a time; 0 is 256.
+	// MaxConns is the most connections at a time; 0 is 256, or a quarter of the
+	// process's limit of descriptors where that is less.
 	MaxConns int
 	// WriteTimeout is how long a client may take to read one answer; 0 is 5 s.
 	WriteTimeout time.Duration
@@ -74,7 +76,7 @@ func NewServer(o Options) *Server {
 		o.UID = os.Getuid()
 	}
 	if o.MaxConns <= 0 {
-		o.MaxConns = 256
+		o.MaxConns = mostConns()
 	}
 	if o.WriteTimeout <= 0 {
 		o.WriteTimeout = 5 * time.Second
@@ -90,6 +92,16 @@ func NewServer(o Options) *Server {
 	}
 	o.Log = o.Log.With().Str("component", "ipc").Logger()
 	return &Server{o: o, quiet: limiter{now: o.Now}}
+}
+
+// mostConns leaves descriptors for what the daemon is there for.
+func mostConns() int {
+	const most, share = 256, 4
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return most
+	}
+	return int(min(most, max(limit.Cur/share, 1)))
 }
 
 // Serve answers the connections of ln until ctx ends, and closes ln. It may be

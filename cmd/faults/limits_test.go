@@ -3,7 +3,9 @@ package faults
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -127,7 +129,7 @@ func TestFewDescriptors(t *testing.T) {
 	const limit = 64
 	sessions := pick(100, 500)
 	f := &figures{Fault: "5 descriptors", Unit: "sessions", Tried: sessions,
-		How: "RLIMIT_NOFILE 64; a process each, all write at once, then all are killed"}
+		How: "RLIMIT_NOFILE 64, and as many clients; a process each, all write at once, then all are killed"}
 	plain := plain(t)
 	d := w.startWith(func(cmd *exec.Cmd) {
 		plain(cmd)
@@ -138,6 +140,36 @@ func TestFewDescriptors(t *testing.T) {
 	s := w.read(0)
 	crowd := w.crowd(sessions)
 	w.until("every agent", func() bool { return len(w.agents()) == sessions })
+	var idle []net.Conn
+	defer func() {
+		for _, c := range idle {
+			c.Close()
+		}
+	}()
+	for range limit {
+		c, err := net.Dial("unix", w.socket())
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle = append(idle, c)
+	}
+	w.until("there is no room for more", func() bool {
+		c, err := ipc.Dial(t.Context(), w.socket())
+		if err == nil {
+			c.Close()
+		}
+		var e *ipc.Error
+		return errors.As(err, &e) && e.Code == ipc.CodeTooMany
+	})
+	room := func(idle []net.Conn) {
+		for _, c := range idle {
+			c.Close()
+		}
+		w.until("there is room again", func() bool {
+			return w.ask(func(ctx context.Context, c *ipc.Client) error { _, err := c.Catalog(ctx); return err }) == nil
+		})
+	}
+	room(idle[:4]) // for the questions of this test
 	for range pick(1, 5) {
 		began := time.Now()
 		for _, p := range crowd {
@@ -150,6 +182,7 @@ func TestFewDescriptors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	room(idle)
 	for _, p := range crowd {
 		p.turn(t, 100)
 		p.kill()
