@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"steno/providers"
+	"steno/providers/scan"
 )
 
 // ID is the harness name.
@@ -127,3 +128,12 @@ func slug(cwd string) (prefix string, ok bool) {
 	}
 	return s, true
 }
+
+// maxID bounds the ids that the program writes, in bytes. Real ones have 36.
+const maxID = 64
+
+var ids = scan.NewNames(maxID, "-_")
+
+// id is a short identifier or word of the program; a value that cannot be one
+// is "".
+func id(value []byte) string { return ids.Read(value) }

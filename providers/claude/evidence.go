@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"steno/providers"
+	"steno/providers/scan"
 )
 
 // Bounds of what Evidence reads.
@@ -129,7 +130,7 @@ func registered(ctx context.Context, dir string, p providers.Process, known []pr
 	if err != nil || !found {
 		return e, found, err
 	}
-	e = providers.Evidence{Rank: providers.Exact, Session: rec.Session, Source: fromRegistry, At: stamp(rec.Updated)}
+	e = providers.Evidence{Rank: providers.Exact, Session: rec.Session, Source: fromRegistry, At: scan.Millis(rec.Updated)}
 	start := string(bytes.Trim(rec.ProcStart, `"`))
 	switch {
 	case rec.PID != p.PID:
@@ -155,7 +156,7 @@ func registered(ctx context.Context, dir string, p providers.Process, known []pr
 	}
 	// While the program draws a long answer it writes nothing: 2.1.197 wrote an
 	// idle of 7 s ago, and 0.8 s later the answer. A status counts from then.
-	if e.Since = stamp(rec.Since); !e.Since.IsZero() && written.After(e.Since) {
+	if e.Since = scan.Millis(rec.Since); !e.Since.IsZero() && written.After(e.Since) {
 		e.Since = written.UTC()
 	}
 	switch rec.Status {
@@ -222,13 +223,6 @@ func readSmall(root *os.Root, name string) (b []byte, written time.Time, err err
 		return nil, written, err
 	}
 	return b, info.ModTime(), nil
-}
-
-func stamp(ms int64) time.Time {
-	if ms <= 0 || ms > 1<<48 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms).UTC()
 }
 
 // transcript finds the known transcript of a session; of several the one in
@@ -343,15 +337,14 @@ func (Provider) Describe(a providers.Artifact, first []byte) providers.Session {
 }
 
 func describe(record []byte) (cwd string, born time.Time, internal string) {
-	fields(record, func(key, value []byte) bool {
+	scan.Members(record, func(key, value []byte) bool {
 		switch string(key) {
 		case "cwd":
-			cwd = str(value)
+			cwd = scan.Text(value)
 		case "timestamp":
-			born, _ = time.Parse(time.RFC3339Nano, str(value))
-			born = born.UTC()
+			born = scan.Time(value)
 		case "isSidechain":
-			if isTrue(value) {
+			if scan.IsTrue(value) {
 				internal = "subagent"
 			}
 		}

@@ -427,6 +427,18 @@ func TestStateBound(t *testing.T) {
 	}
 }
 
+// A time that cannot be written again, since in UTC its year has five digits,
+// does not cost the state.
+func TestTimeBeyondTheYears(t *testing.T) {
+	p := newProjector(nil)
+	for _, r := range providertest.Split(bytes.ReplaceAll(chain(1, 1), []byte("2026-11-30T10:00:01Z"), []byte("9999-12-31T23:59:59-23:59"))) {
+		p.Project(r)
+		if turn := newProjector(p.State()).Turn(); turn.ID == "" || turn != p.Turn() {
+			t.Fatalf("turn read back from the state = %v, want %v", turn, p.Turn())
+		}
+	}
+}
+
 // FuzzProject feeds any bytes as records, with silences and restarts.
 func FuzzProject(f *testing.F) {
 	for _, name := range []string{"hand/gap-same-prompt-id", "hand/commands", "hand/no-stop-reason", "hand/notifications-together", "hand/supersede-late-final", "hand/partial-text", "hand/partial-text-not-proved"} {

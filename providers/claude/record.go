@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"steno/providers"
+	"steno/providers/scan"
 )
 
 // class is what a record is to the turns.
@@ -123,17 +124,16 @@ func (w *raw) read(key, value []byte) bool {
 // the main session; broken says that it should have had one.
 func parse(r providers.Record) (rec record, ok, broken bool) {
 	var w raw
-	fields(r.Data, w.read)
+	scan.Members(r.Data, w.read)
 	kind := id(w.kind)
-	if ignored[kind] || isTrue(w.side) {
+	if ignored[kind] || scan.IsTrue(w.side) {
 		return rec, false, false
 	}
 	rec = record{start: r.Start, uuid: id(w.uuid), parent: id(w.parent), promptID: id(w.promptID)}
 	if rec.uuid == "" {
 		return rec, false, (kind == "user" || kind == "assistant") && len(w.message) > 0
 	}
-	rec.at, _ = time.Parse(time.RFC3339Nano, str(w.at))
-	rec.at = rec.at.UTC()
+	rec.at = scan.Time(w.at)
 	switch kind {
 	case "user":
 		rec.readUser(&w)
@@ -154,7 +154,7 @@ func parse(r providers.Record) (rec record, ok, broken bool) {
 
 func (rec *record) readUser(w *raw) {
 	var content []byte
-	fields(w.message, func(key, value []byte) bool {
+	scan.Members(w.message, func(key, value []byte) bool {
 		if string(key) == "content" {
 			content = value
 		}
@@ -162,17 +162,17 @@ func (rec *record) readUser(w *raw) {
 	})
 	text, hasResult, hasOther := "", false, false
 	if len(content) > 0 && content[0] == '"' {
-		text = str(content)
+		text = scan.Text(content)
 	} else {
 		var texts []string
-		elements(content, func(b []byte) bool {
+		scan.Elements(content, func(b []byte) bool {
 			kind, t := "", ""
-			fields(b, func(key, value []byte) bool {
+			scan.Members(b, func(key, value []byte) bool {
 				switch string(key) {
 				case "type":
 					kind = id(value)
 				case "text":
-					t = str(value)
+					t = scan.Text(value)
 				}
 				return kind != "tool_result"
 			})
@@ -190,16 +190,16 @@ func (rec *record) readUser(w *raw) {
 	}
 	text = strings.TrimSpace(text)
 	origin := ""
-	fields(w.origin, func(key, value []byte) bool {
+	scan.Members(w.origin, func(key, value []byte) bool {
 		if string(key) == "kind" {
 			origin = id(value)
 		}
 		return true
 	})
-	if isTrue(w.compact) || isTrue(w.onlyVisible) {
+	if scan.IsTrue(w.compact) || scan.IsTrue(w.onlyVisible) {
 		return
 	}
-	rec.class = classify(text, origin, id(w.source), isTrue(w.meta), hasResult, hasOther)
+	rec.class = classify(text, origin, id(w.source), scan.IsTrue(w.meta), hasResult, hasOther)
 	if rec.class == prompt || rec.class == notification {
 		rec.input = inputHash(text)
 	}
@@ -298,12 +298,12 @@ func (rec *record) readAssistant(w *raw) {
 	rec.class = assistant
 	var content []byte
 	model := ""
-	fields(w.message, func(key, value []byte) bool {
+	scan.Members(w.message, func(key, value []byte) bool {
 		switch string(key) {
 		case "id":
 			rec.message = id(value)
 		case "model":
-			model = str(value)
+			model = scan.Text(value)
 		case "stop_reason":
 			rec.stop = id(value)
 		case "content":
@@ -317,7 +317,7 @@ func (rec *record) readAssistant(w *raw) {
 	if rec.message == "" {
 		rec.message = rec.uuid
 	}
-	if isTrue(w.apiError) {
+	if scan.IsTrue(w.apiError) {
 		rec.class = failure
 		status, _ := strconv.Atoi(string(w.status))
 		rec.reason = reason(id(w.errorClass), rec.stop, status, firstText(content))
@@ -327,10 +327,10 @@ func (rec *record) readAssistant(w *raw) {
 		rec.class = partial
 	}
 	if len(content) > 0 && content[0] == '"' {
-		rec.addText(str(content))
+		rec.addText(scan.Text(content))
 		return
 	}
-	elements(content, func(b []byte) bool {
+	scan.Elements(content, func(b []byte) bool {
 		rec.readBlock(b)
 		return true
 	})
@@ -339,7 +339,7 @@ func (rec *record) readAssistant(w *raw) {
 func (rec *record) readBlock(b []byte) {
 	var kind, name, item string
 	var text, input []byte
-	fields(b, func(key, value []byte) bool {
+	scan.Members(b, func(key, value []byte) bool {
 		switch string(key) {
 		case "type":
 			kind = id(value)
@@ -356,7 +356,7 @@ func (rec *record) readBlock(b []byte) {
 	})
 	switch kind {
 	case "text":
-		rec.addText(str(text))
+		rec.addText(scan.Text(text))
 	case "tool_use":
 		rec.tool = true
 		switch name {
@@ -382,9 +382,9 @@ func (rec *record) addText(s string) {
 }
 
 func planText(input []byte) (plan string) {
-	fields(input, func(key, value []byte) bool {
+	scan.Members(input, func(key, value []byte) bool {
 		if string(key) == "plan" {
-			plan = str(value)
+			plan = scan.Text(value)
 		}
 		return true
 	})
@@ -393,8 +393,8 @@ func planText(input []byte) (plan string) {
 
 func firstText(content []byte) []byte {
 	var text []byte
-	elements(content, func(b []byte) bool {
-		fields(b, func(key, value []byte) bool {
+	scan.Elements(content, func(b []byte) bool {
+		scan.Members(b, func(key, value []byte) bool {
 			if string(key) == "text" {
 				text = value
 			}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"steno/providers"
+	"steno/providers/scan"
 )
 
 // failure is the category of an error object of task_complete: its
@@ -13,7 +14,7 @@ import (
 // own message not a word is read.
 func failure(errObj []byte) providers.Reason {
 	var info []byte
-	if !members(errObj, func(key, val []byte) bool {
+	if !scan.Members(errObj, func(key, val []byte) bool {
 		switch string(key) {
 		case "codex_error_info", "codexErrorInfo":
 			info = val
@@ -28,10 +29,10 @@ func failure(errObj []byte) providers.Reason {
 // category reads a bare code, or an object whose one key is the code and whose
 // value may name an HTTP status.
 func category(info []byte) providers.Reason {
-	if isObject(info) {
+	if scan.IsObject(info) {
 		var code, inner []byte
 		n := 0
-		whole := members(info, func(key, val []byte) bool {
+		whole := scan.Members(info, func(key, val []byte) bool {
 			code, inner = key, val
 			n++
 			return n < 2
@@ -50,10 +51,10 @@ func category(info []byte) providers.Reason {
 // status is the HTTP status inside a code's object, 0 when it has none.
 func status(inner []byte) int {
 	n := 0
-	if !isObject(inner) {
+	if !scan.IsObject(inner) {
 		return 0
 	}
-	members(inner, func(key, val []byte) bool {
+	scan.Members(inner, func(key, val []byte) bool {
 		switch string(key) {
 		case "http_status_code", "httpStatusCode":
 			n, _ = strconv.Atoi(string(val))

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"steno/providers"
+	"steno/providers/scan"
 )
 
 // header is what session_meta, the first record of a rollout, tells.
@@ -25,12 +26,12 @@ const (
 func parseHeader(payload []byte) header {
 	var h header
 	var source, threadSource []byte
-	members(payload, func(key, val []byte) bool {
+	scan.Members(payload, func(key, val []byte) bool {
 		switch string(key) {
 		case "id":
 			h.thread = ident(val)
 		case "cwd":
-			h.cwd = text(val)
+			h.cwd = scan.Text(val)
 		case "source":
 			source = val
 		case "thread_source":
@@ -38,8 +39,8 @@ func parseHeader(payload []byte) header {
 		}
 		return true
 	})
-	if isObject(source) {
-		members(source, func(key, _ []byte) bool {
+	if scan.IsObject(source) {
+		scan.Members(source, func(key, _ []byte) bool {
 			switch string(key) {
 			case "subagent":
 				h.internal = internalSubagent
@@ -49,9 +50,9 @@ func parseHeader(payload []byte) header {
 			return true
 		})
 	}
-	if h.internal == "" && !isNull(threadSource) && !is(threadSource, "user") {
+	if h.internal == "" && !scan.IsNull(threadSource) && !scan.Is(threadSource, "user") {
 		h.internal = internalSource
-		if is(threadSource, "subagent") {
+		if scan.Is(threadSource, "subagent") {
 			h.internal = internalSubagent
 		}
 	}
@@ -66,12 +67,12 @@ func (Provider) Describe(a providers.Artifact, first []byte) providers.Session {
 	var payload []byte
 	var at time.Time
 	meta := false
-	members(first, func(key, val []byte) bool {
+	scan.Members(first, func(key, val []byte) bool {
 		switch string(key) {
 		case "type":
-			meta = is(val, "session_meta")
+			meta = scan.Is(val, "session_meta")
 		case "timestamp":
-			at = instant(val)
+			at = scan.Time(val)
 		case "payload":
 			payload = val
 		}

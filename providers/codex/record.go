@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"steno/providers"
+	"steno/providers/scan"
 )
 
 // what a record is to the projector.
@@ -70,33 +71,33 @@ func decode(r providers.Record) fact {
 		return f
 	}
 	var typ, payload []byte
-	if !members(r.Data, func(key, val []byte) bool {
+	if !scan.Members(r.Data, func(key, val []byte) bool {
 		switch string(key) {
 		case "type":
 			typ = val
 		case "timestamp":
-			f.at = instant(val)
+			f.at = scan.Time(val)
 		case "payload":
 			payload = val
 		}
 		return true
-	}) || !isObject(payload) {
+	}) || !scan.IsObject(payload) {
 		return f
 	}
 	switch {
-	case is(typ, "event_msg"):
+	case scan.Is(typ, "event_msg"):
 		f.event(payload)
-	case is(typ, "response_item"):
+	case scan.Is(typ, "response_item"):
 		f.response(payload)
-	case is(typ, "session_meta"):
+	case scan.Is(typ, "session_meta"):
 		f.what, f.header = metaRecord, parseHeader(payload)
-		members(payload, func(key, val []byte) bool {
+		scan.Members(payload, func(key, val []byte) bool {
 			if string(key) == "history_mode" {
-				f.paginated = is(val, "paginated")
+				f.paginated = scan.Is(val, "paginated")
 			}
 			return true
 		})
-	case is(typ, "turn_context"):
+	case scan.Is(typ, "turn_context"):
 		f.turn = member(payload, "turn_id")
 	}
 	return f
@@ -104,7 +105,7 @@ func decode(r providers.Record) fact {
 
 func member(obj []byte, name string) string {
 	var s string
-	members(obj, func(key, val []byte) bool {
+	scan.Members(obj, func(key, val []byte) bool {
 		if string(key) == name {
 			s = ident(val)
 		}
@@ -115,7 +116,7 @@ func member(obj []byte, name string) string {
 
 func (f *fact) event(payload []byte) {
 	var typ, item, message, last, errObj, attribution, kind []byte
-	members(payload, func(key, val []byte) bool {
+	scan.Members(payload, func(key, val []byte) bool {
 		switch string(key) {
 		case "type":
 			typ = val
@@ -138,14 +139,14 @@ func (f *fact) event(payload []byte) {
 		}
 		return true
 	})
-	switch text(typ) {
+	switch scan.Text(typ) {
 	case "task_started", "turn_started":
 		f.what = turnStart
-		if isObject(attribution) {
-			members(attribution, func(key, val []byte) bool {
+		if scan.IsObject(attribution) {
+			scan.Members(attribution, func(key, val []byte) bool {
 				switch string(key) {
 				case "parent_turn_id":
-					f.child = !isNull(val)
+					f.child = !scan.IsNull(val)
 				}
 				f.attributed = true
 				return true
@@ -153,8 +154,8 @@ func (f *fact) event(payload []byte) {
 		}
 	case "task_complete", "turn_complete":
 		f.what = turnComplete
-		f.setText(text(last))
-		if !isNull(errObj) {
+		f.setText(scan.Text(last))
+		if !scan.IsNull(errObj) {
 			f.failed, f.reason = true, failure(errObj)
 		}
 	case "turn_aborted":
@@ -163,12 +164,12 @@ func (f *fact) event(payload []byte) {
 		f.item(item)
 	case "user_message":
 		// Builds before the item events marked contexts with a kind of their own.
-		if isNull(kind) || is(kind, "plain") {
-			f.what, f.input = userInput, inputHash(text(message))
+		if scan.IsNull(kind) || scan.Is(kind, "plain") {
+			f.what, f.input = userInput, inputHash(scan.Text(message))
 		}
 	case "agent_message":
 		f.what, f.source = agentText, eventSource
-		f.setText(text(message))
+		f.setText(scan.Text(message))
 	case "agent_reasoning":
 		f.what = work
 	}
@@ -176,10 +177,10 @@ func (f *fact) event(payload []byte) {
 
 func (f *fact) item(item []byte) {
 	var typ, content, plain []byte
-	if !isObject(item) {
+	if !scan.IsObject(item) {
 		return
 	}
-	members(item, func(key, val []byte) bool {
+	scan.Members(item, func(key, val []byte) bool {
 		switch string(key) {
 		case "type":
 			typ = val
@@ -192,7 +193,7 @@ func (f *fact) item(item []byte) {
 		}
 		return true
 	})
-	switch text(typ) {
+	switch scan.Text(typ) {
 	case "UserMessage":
 		f.what, f.input = userInput, inputHash(contentText(content))
 	case "AgentMessage":
@@ -200,7 +201,7 @@ func (f *fact) item(item []byte) {
 		f.setText(contentText(content))
 	case "Plan":
 		f.what = planText
-		f.setText(text(plain))
+		f.setText(scan.Text(plain))
 	case "ContextCompaction":
 		// A compaction comes before the prompt of the turn that needs it
 		// (0.171.0): it must not release a start that waits for that prompt.
@@ -214,7 +215,7 @@ func (f *fact) item(item []byte) {
 
 func (f *fact) response(payload []byte) {
 	var typ, role, content, meta []byte
-	members(payload, func(key, val []byte) bool {
+	scan.Members(payload, func(key, val []byte) bool {
 		switch string(key) {
 		case "type":
 			typ = val
@@ -230,8 +231,8 @@ func (f *fact) response(payload []byte) {
 		return true
 	})
 	var kinds []byte
-	if isObject(meta) {
-		members(meta, func(key, val []byte) bool {
+	if scan.IsObject(meta) {
+		scan.Members(meta, func(key, val []byte) bool {
 			switch string(key) {
 			case "turn_id":
 				f.turn = ident(val)
@@ -242,15 +243,15 @@ func (f *fact) response(payload []byte) {
 		})
 	}
 	switch {
-	case is(typ, "message") && is(role, "user"):
+	case scan.Is(typ, "message") && scan.Is(role, "user"):
 		s := contentText(content)
 		f.what, f.input, f.injected = userItem, inputHash(s), injected(kinds, s)
-	case is(typ, "message") && is(role, "assistant"):
+	case scan.Is(typ, "message") && scan.Is(role, "assistant"):
 		f.what, f.source = agentText, responseSource
 		f.setText(contentText(content))
-	case is(typ, "reasoning"), is(typ, "function_call"), is(typ, "function_call_output"),
-		is(typ, "custom_tool_call"), is(typ, "custom_tool_call_output"),
-		is(typ, "local_shell_call"), is(typ, "web_search_call"):
+	case scan.Is(typ, "reasoning"), scan.Is(typ, "function_call"), scan.Is(typ, "function_call_output"),
+		scan.Is(typ, "custom_tool_call"), scan.Is(typ, "custom_tool_call_output"),
+		scan.Is(typ, "local_shell_call"), scan.Is(typ, "web_search_call"):
 		f.what = work
 	}
 }
@@ -259,10 +260,11 @@ func (f *fact) response(payload []byte) {
 // the kind of each part and calls only typed text "user."; older builds are
 // known by how the text begins.
 func injected(kinds []byte, s string) bool {
-	if !isNull(kinds) {
+	if !scan.IsNull(kinds) {
 		user := false
-		elements(kinds, func(val []byte) {
-			user = user || bytes.HasPrefix(val, []byte(`"user.`))
+		scan.Elements(kinds, func(val []byte) bool {
+			user = bytes.HasPrefix(val, []byte(`"user.`))
+			return !user
 		})
 		return !user
 	}
@@ -281,14 +283,10 @@ func injected(kinds []byte, s string) bool {
 
 // contentText joins the text parts of a message with a newline.
 func contentText(content []byte) string {
-	var first string
-	var more []string
-	elements(content, func(part []byte) {
-		if !isObject(part) {
-			return
-		}
+	var texts []string
+	scan.Elements(content, func(part []byte) bool {
 		var typ, val []byte
-		members(part, func(key, v []byte) bool {
+		scan.Members(part, func(key, v []byte) bool {
 			switch string(key) {
 			case "type":
 				typ = v
@@ -297,23 +295,15 @@ func contentText(content []byte) string {
 			}
 			return true
 		})
-		switch text(typ) {
+		switch scan.Text(typ) {
 		case "text", "Text", "input_text", "output_text":
-		default:
-			return
+			if s := scan.Text(val); s != "" {
+				texts = append(texts, s)
+			}
 		}
-		switch s := text(val); {
-		case s == "":
-		case first == "":
-			first = s
-		default:
-			more = append(more, s)
-		}
+		return true
 	})
-	if more == nil {
-		return first
-	}
-	return first + "\n" + strings.Join(more, "\n")
+	return strings.Join(texts, "\n")
 }
 
 func (f *fact) setText(s string) {
@@ -350,7 +340,7 @@ func sum(s string) uint64 {
 // itemID is an item's id as a key can hold it: at most 128 printable bytes,
 // longer or other ones by their hash.
 func itemID(val []byte) string {
-	s := text(val)
+	s := scan.Text(val)
 	if s == "" {
 		return ""
 	}
@@ -365,3 +355,11 @@ func itemID(val []byte) string {
 	h.Write([]byte(s))
 	return "h" + hex64(h.Sum64())
 }
+
+// ids are what the program names things with: the bound keeps the projector's
+// state small whatever the file says.
+var ids = scan.NewNames(64, "-_.:")
+
+// ident is an id that the program wrote, "" when it is missing or not usable
+// as one.
+func ident(val []byte) string { return ids.Read(val) }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"steno/providers"
+	"steno/providers/scan"
 )
 
 // namesMax bounds session_index.jsonl, which has some 150 bytes for each name
@@ -159,12 +160,12 @@ func threadNames(path string) (map[string]string, error) {
 	names := map[string]string{}
 	for line := range bytes.Lines(b) {
 		var id, name string
-		members(line, func(key, val []byte) bool {
+		scan.Members(line, func(key, val []byte) bool {
 			switch string(key) {
 			case "id":
 				id = ident(val)
 			case "thread_name":
-				name = text(val)
+				name = scan.Text(val)
 			}
 			return true
 		})

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"time"
 
 	"steno/providers"
+	"steno/providers/scan"
 )
 
 // maxLocks bounds the known sessions in which a lock of the process is looked
@@ -126,10 +126,10 @@ func (Provider) Describe(a providers.Artifact, first []byte) providers.Session {
 	s := providers.Session{ID: a.Session, Path: a.Path}
 	var kind string
 	var data []byte
-	fields(first, func(key, value []byte) bool {
+	scan.Members(first, func(key, value []byte) bool {
 		switch string(key) {
 		case "type":
-			kind = str(value)
+			kind = scan.Text(value)
 		case "data":
 			data = value
 		}
@@ -138,15 +138,14 @@ func (Provider) Describe(a providers.Artifact, first []byte) providers.Session {
 	if kind != "session.start" {
 		return s
 	}
-	fields(data, func(key, value []byte) bool {
+	scan.Members(data, func(key, value []byte) bool {
 		switch string(key) {
 		case "startTime":
-			s.Born, _ = time.Parse(time.RFC3339Nano, str(value))
-			s.Born = s.Born.UTC()
+			s.Born = scan.Time(value)
 		case "context":
-			fields(value, func(key, value []byte) bool {
+			scan.Members(value, func(key, value []byte) bool {
 				if string(key) == "cwd" {
-					s.CWD = str(value)
+					s.CWD = scan.Text(value)
 				}
 				return true
 			})

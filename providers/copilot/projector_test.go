@@ -139,6 +139,16 @@ func TestNoDriftInTheCorpus(t *testing.T) {
 	}
 }
 
+// A time that cannot be written again, since in UTC its year has five digits,
+// does not cost the state.
+func TestTimeBeyondTheYears(t *testing.T) {
+	p := newProjector(nil)
+	project(p, `{"type":"session.start","data":{},"id":"s1","timestamp":"9999-12-31T23:59:59-23:59"}`, promptLine)
+	if turn := newProjector(p.State()).Turn(); turn.ID != "i1" || turn != p.Turn() {
+		t.Errorf("turn read back from the state = %v, want %v", turn, p.Turn())
+	}
+}
+
 // The longest ids that are accepted, in every place, fit into the state; longer
 // ones are none.
 func TestStateBound(t *testing.T) {

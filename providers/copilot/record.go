@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"steno/providers"
+	"steno/providers/scan"
 )
 
 // class is what an event is to the turns.
@@ -108,10 +109,10 @@ var known = map[string]class{
 func parse(r providers.Record) (rec record, ok bool, drift string) {
 	var kind string
 	var data, id, at, agent []byte
-	fields(r.Data, func(key, value []byte) bool {
+	scan.Members(r.Data, func(key, value []byte) bool {
 		switch string(key) {
 		case "type":
-			kind = str(value[:min(len(value), maxType)])
+			kind = scan.Text(value[:min(len(value), maxType)])
 			return kind == "" || known[kind] != other // the rest of an event that says nothing can be long
 		case "data":
 			data = value
@@ -135,8 +136,7 @@ func parse(r providers.Record) (rec record, ok bool, drift string) {
 	if rec.named = rec.id != ""; !rec.named {
 		rec.id = fmt.Sprintf("at/%d", r.Start)
 	}
-	rec.at, _ = time.Parse(time.RFC3339Nano, str(at))
-	rec.at = rec.at.UTC()
+	rec.at = scan.Time(at)
 	kindOf := rec.read(data)
 	if kindOf != "" && !kinds[kind+"/"+kindOf] {
 		drift = word(kind + "/" + kindOf)
@@ -177,10 +177,10 @@ func (rec *record) read(data []byte) (kind string) {
 
 func (rec *record) readPrompt(data []byte) (delivery string) {
 	text := ""
-	fields(data, func(key, value []byte) bool {
+	scan.Members(data, func(key, value []byte) bool {
 		switch string(key) {
 		case "content":
-			text = strings.TrimSpace(str(value))
+			text = strings.TrimSpace(scan.Text(value))
 		case "interactionId":
 			rec.interaction = ident(value)
 		case "delivery":
@@ -188,7 +188,7 @@ func (rec *record) readPrompt(data []byte) (delivery string) {
 		case "source":
 			rec.injected = len(value) > 2 && value[0] == '"'
 		case "isAutopilotContinuation":
-			rec.continuation = isTrue(value)
+			rec.continuation = scan.IsTrue(value)
 		case "agentMode":
 			rec.autopilot = ident(value) == "autopilot"
 		}
@@ -203,16 +203,16 @@ func (rec *record) readPrompt(data []byte) (delivery string) {
 }
 
 func (rec *record) readMessage(data []byte) {
-	fields(data, func(key, value []byte) bool {
+	scan.Members(data, func(key, value []byte) bool {
 		switch string(key) {
 		case "content":
-			rec.text = strings.TrimSpace(str(value))
+			rec.text = strings.TrimSpace(scan.Text(value))
 		case "interactionId":
 			rec.interaction = ident(value)
 		case "apiCallId":
 			rec.call = item(value)
 		case "toolRequests":
-			elements(value, func([]byte) bool {
+			scan.Elements(value, func([]byte) bool {
 				rec.tools = true
 				return false
 			})
@@ -224,7 +224,7 @@ func (rec *record) readMessage(data []byte) {
 func (rec *record) readTool(data []byte) {
 	var name string
 	var args []byte
-	fields(data, func(key, value []byte) bool {
+	scan.Members(data, func(key, value []byte) bool {
 		switch string(key) {
 		case "toolName":
 			name = ident(value)
@@ -237,9 +237,9 @@ func (rec *record) readTool(data []byte) {
 	})
 	switch name {
 	case "exit_plan_mode":
-		fields(args, func(key, value []byte) bool {
+		scan.Members(args, func(key, value []byte) bool {
 			if string(key) == "summary" {
-				rec.plan = strings.TrimSpace(str(value))
+				rec.plan = strings.TrimSpace(scan.Text(value))
 			}
 			return true
 		})
@@ -255,7 +255,7 @@ func (rec *record) readTool(data []byte) {
 // readError takes the class of an error, never its message.
 func (rec *record) readError(data []byte) {
 	class, status := "", 0
-	fields(data, func(key, value []byte) bool {
+	scan.Members(data, func(key, value []byte) bool {
 		switch string(key) {
 		case "errorType":
 			class = ident(value)
@@ -272,7 +272,7 @@ func (rec *record) readError(data []byte) {
 // readSmall reads the events of which a field or two matter.
 func (rec *record) readSmall(data []byte) (kind string) {
 	success, inner := true, ""
-	fields(data, func(key, value []byte) bool {
+	scan.Members(data, func(key, value []byte) bool {
 		switch k := string(key); {
 		case k == "interactionId":
 			rec.interaction = ident(value)
@@ -281,14 +281,14 @@ func (rec *record) readSmall(data []byte) (kind string) {
 		case k == "success":
 			success = string(value) != "false"
 		case k == "permissionRequest":
-			fields(value, func(key, value []byte) bool {
+			scan.Members(value, func(key, value []byte) bool {
 				if string(key) == "toolCallId" {
 					rec.item = item(value)
 				}
 				return true
 			})
 		case k == "summary" && rec.class == complete:
-			rec.text = strings.TrimSpace(str(value))
+			rec.text = strings.TrimSpace(scan.Text(value))
 		case k == "outcome" && rec.class == complete, k == "reason" && rec.class == aborted, k == "newMode":
 			kind = ident(value)
 		case k == "response":
@@ -316,7 +316,7 @@ func (rec *record) readSmall(data []byte) (kind string) {
 
 // member is a short identifier in an object.
 func member(object []byte, name string) (s string) {
-	fields(object, func(key, value []byte) bool {
+	scan.Members(object, func(key, value []byte) bool {
 		if string(key) == name {
 			s = ident(value)
 		}
@@ -372,3 +372,12 @@ func item(value []byte) string {
 	sum := sha256.Sum256(value)
 	return hex.EncodeToString(sum[:16])
 }
+
+// maxID bounds the ids that the program writes, in bytes. Real ones have 36.
+const maxID = 64
+
+var ids = scan.NewNames(maxID, "-_")
+
+// ident is a short identifier or word of the program; a value that cannot be
+// one is "".
+func ident(value []byte) string { return ids.Read(value) }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"steno/providers"
+	"steno/providers/scan"
 )
 
 const (
@@ -193,10 +194,10 @@ func clears(project string) ([]left, error) {
 		return nil, nil
 	}
 	var out []left
-	elements(b, func(v []byte) bool {
+	scan.Elements(b, func(v []byte) bool {
 		var c left
 		command := false
-		members(v, func(key, value []byte) bool {
+		scan.Members(v, func(key, value []byte) bool {
 			switch string(key) {
 			case "sessionId":
 				c.session = sessionID(value)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"steno/providers"
+	"steno/providers/scan"
 )
 
 // Reasons for which a session can never own a pane. Fixed words.
@@ -56,14 +57,14 @@ type head struct {
 func parseHeader(b []byte) head {
 	var h head
 	message := false
-	members(b, func(key, value []byte) bool {
+	scan.Members(b, func(key, value []byte) bool {
 		switch string(key) {
 		case "sessionId":
 			h.session = sessionID(value)
 		case "startTime":
 			h.born = instant(value)
 		case "kind":
-			h.sub = text(value) == "subagent"
+			h.sub = scan.Text(value) == "subagent"
 		case "id", "$set", "$rewindTo":
 			message = true
 		case "messages":

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"steno/providers"
+	"steno/providers/scan"
 )
 
 // late bounds the known messages of a document that are looked at for changes:
@@ -16,23 +17,23 @@ const late = 32
 // that was written anew, and gives nothing.
 func (p *projector) document(r providers.Record) {
 	var list []byte
-	members(r.Data, func(key, value []byte) bool {
+	scan.Members(r.Data, func(key, value []byte) bool {
 		switch string(key) {
 		case "sessionId":
 			p.Session = sessionID(value)
 		case "kind":
-			p.Sub = text(value) == "subagent"
+			p.Sub = scan.Text(value) == "subagent"
 		case "messages":
 			list = value
 		}
 		return true
 	})
-	if p.Sub || !isArray(list) {
+	if p.Sub || !scan.IsArray(list) {
 		return
 	}
 	var raws [][]byte
 	var ids []string
-	elements(list, func(v []byte) bool {
+	scan.Elements(list, func(v []byte) bool {
 		raws, ids = append(raws, v), append(ids, messageID(v))
 		return true
 	})
@@ -86,7 +87,7 @@ func (p *projector) lacks(r providers.Record, l *list) {
 
 func messageID(v []byte) string {
 	id := ""
-	members(v, func(key, value []byte) bool {
+	scan.Members(v, func(key, value []byte) bool {
 		if string(key) == "id" {
 			id = ident(value)
 			return false

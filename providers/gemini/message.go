@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"strings"
 	"time"
+
+	"steno/providers/scan"
 )
 
 // class of a message: its type, and what a user's message is.
@@ -70,7 +72,7 @@ var notes = []string{
 func parseMessage(b []byte) message {
 	var m message
 	var typ, content, display, tokens, calls []byte
-	members(b, func(key, value []byte) bool {
+	scan.Members(b, func(key, value []byte) bool {
 		switch string(key) {
 		case "id":
 			m.id = ident(value)
@@ -89,17 +91,17 @@ func parseMessage(b []byte) message {
 		}
 		return true
 	})
-	m.list = isArray(content)
-	switch word(typ) {
+	m.list = scan.IsArray(content)
+	switch words.Read(typ) {
 	case "user":
 		m.user(content, display)
 	case "gemini":
-		m.class, m.body, m.counted = answer, text(content), isObject(tokens)
+		m.class, m.body, m.counted = answer, scan.Text(content), scan.IsObject(tokens)
 		m.toolCalls(calls)
 	case "info":
-		m.class, m.body = info, text(content)
+		m.class, m.body = info, scan.Text(content)
 	case "error":
-		m.class, m.body = failure, text(content)
+		m.class, m.body = failure, scan.Text(content)
 	case "warning":
 	default:
 		m.drift = drifted(m.drift, "message", trimQuotes(typ))
@@ -108,7 +110,7 @@ func parseMessage(b []byte) message {
 }
 
 func trimQuotes(value []byte) []byte {
-	if isString(value) {
+	if scan.IsString(value) {
 		return value[1 : len(value)-1]
 	}
 	return nil
@@ -118,19 +120,19 @@ func trimQuotes(value []byte) []byte {
 func (m *message) user(content, display []byte) {
 	var parts []string
 	response := false
-	if isString(content) {
-		parts = append(parts, text(content))
+	if scan.IsString(content) {
+		parts = append(parts, scan.Text(content))
 	}
-	elements(content, func(part []byte) bool {
-		if isString(part) {
-			parts = append(parts, text(part))
+	scan.Elements(content, func(part []byte) bool {
+		if scan.IsString(part) {
+			parts = append(parts, scan.Text(part))
 		}
-		members(part, func(key, value []byte) bool {
+		scan.Members(part, func(key, value []byte) bool {
 			switch string(key) {
 			case "functionResponse":
 				response = true
 			case "text":
-				parts = append(parts, text(value))
+				parts = append(parts, scan.Text(value))
 			}
 			if !knownParts[string(key)] {
 				m.drift = drifted(m.drift, "part", key)
@@ -193,15 +195,15 @@ func classify(parts []string) class {
 // shownText is displayContent as one text: what was typed, where the program
 // sent something else (files in its place, a continuation).
 func shownText(display []byte) string {
-	if isString(display) {
-		return text(display)
+	if scan.IsString(display) {
+		return scan.Text(display)
 	}
 	var b strings.Builder
-	elements(display, func(part []byte) bool {
-		b.WriteString(text(part))
-		members(part, func(key, value []byte) bool {
+	scan.Elements(display, func(part []byte) bool {
+		b.WriteString(scan.Text(part))
+		scan.Members(part, func(key, value []byte) bool {
 			if string(key) == "text" {
-				b.WriteString(text(value))
+				b.WriteString(scan.Text(value))
 			}
 			return true
 		})
@@ -221,9 +223,9 @@ func digest(s string) string {
 }
 
 func (m *message) toolCalls(calls []byte) {
-	elements(calls, func(v []byte) bool {
+	scan.Elements(calls, func(v []byte) bool {
 		var id, name, status, args []byte
-		members(v, func(key, value []byte) bool {
+		scan.Members(v, func(key, value []byte) bool {
 			switch string(key) {
 			case "id":
 				id = value
@@ -237,13 +239,13 @@ func (m *message) toolCalls(calls []byte) {
 			return true
 		})
 		m.calls++
-		switch s := word(status); {
+		switch s := words.Read(status); {
 		case s == "cancelled":
 			m.cancelled++
 		case !knownStatuses[s]:
 			m.drift = drifted(m.drift, "status", trimQuotes(status))
 		}
-		if word(name) == "exit_plan_mode" && len(m.plans) < maxPlans {
+		if words.Read(name) == "exit_plan_mode" && len(m.plans) < maxPlans {
 			m.plans = append(m.plans, call{id: ident(id), file: planFile(args)})
 		}
 		return true
@@ -252,9 +254,9 @@ func (m *message) toolCalls(calls []byte) {
 
 func planFile(args []byte) string {
 	file := ""
-	members(args, func(key, value []byte) bool {
+	scan.Members(args, func(key, value []byte) bool {
 		if string(key) == "plan_filename" && len(value) <= 1024 {
-			file = text(value)
+			file = scan.Text(value)
 		}
 		return true
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"steno/providers"
+	"steno/providers/scan"
 )
 
 // kind of a record.
@@ -69,7 +70,7 @@ func parse(r providers.Record) record {
 	rec := record{start: r.Start}
 	var set, rewind, id, typ, hashed, session, kindOf []byte
 	first := ""
-	members(r.Data, func(key, value []byte) bool {
+	scan.Members(r.Data, func(key, value []byte) bool {
 		if first == "" {
 			first = string(key[:min(len(key), 41)])
 		}
@@ -92,21 +93,21 @@ func parse(r providers.Record) record {
 		return true
 	})
 	switch {
-	case isString(rewind):
+	case scan.IsString(rewind):
 		rec.kind = cut
-	case isString(id):
+	case scan.IsString(id):
 		rec.entry = parseMessage(r.Data)
 		rec.kind = entry
 		if rec.entry.id == "" {
 			rec.kind = nameless
 		}
 		rec.drift = rec.entry.drift
-	case isObject(set):
+	case scan.IsObject(set):
 		rec.kind = update
 		parseSet(&rec, set)
-	case isString(session) && (isString(hashed) || first == "sessionId"):
-		rec.kind, rec.session, rec.sub = header, sessionID(session), text(kindOf) == "subagent"
-	case knownTypes[word(typ)]:
+	case scan.IsString(session) && (scan.IsString(hashed) || first == "sessionId"):
+		rec.kind, rec.session, rec.sub = header, sessionID(session), scan.Text(kindOf) == "subagent"
+	case knownTypes[words.Read(typ)]:
 		rec.kind = nameless
 	default:
 		rec.drift = drifted(nil, "record", []byte(first))
@@ -115,10 +116,10 @@ func parse(r providers.Record) record {
 }
 
 func parseSet(rec *record, set []byte) {
-	members(set, func(key, value []byte) bool {
+	scan.Members(set, func(key, value []byte) bool {
 		switch string(key) {
 		case "messages":
-			if isArray(value) {
+			if scan.IsArray(value) {
 				rec.list = parseList(value)
 			}
 		case "sessionId":
@@ -135,10 +136,10 @@ func parseSet(rec *record, set []byte) {
 
 func parseList(value []byte) *list {
 	l := &list{}
-	elements(value, func(v []byte) bool {
+	scan.Elements(value, func(v []byte) bool {
 		var id string
 		var content []byte
-		members(v, func(key, value []byte) bool {
+		scan.Members(v, func(key, value []byte) bool {
 			switch string(key) {
 			case "id":
 				id = ident(value)
@@ -162,14 +163,14 @@ func parseList(value []byte) *list {
 
 // opening is the first text of a content.
 func opening(content []byte) string {
-	if isString(content) {
-		return text(content)
+	if scan.IsString(content) {
+		return scan.Text(content)
 	}
 	out := ""
-	elements(content, func(part []byte) bool {
-		members(part, func(key, value []byte) bool {
+	scan.Elements(content, func(part []byte) bool {
+		scan.Members(part, func(key, value []byte) bool {
 			if string(key) == "text" {
-				out = text(value)
+				out = scan.Text(value)
 			}
 			return out == ""
 		})
@@ -184,7 +185,7 @@ func drifted(names []string, group string, name []byte) []string {
 		return names
 	}
 	s := "other"
-	if len(name) <= 40 && plain(name) {
+	if words.Fit(name) {
 		s = string(name)
 	}
 	return append(names, group+"/"+s)
@@ -193,15 +194,17 @@ func drifted(names []string, group string, name []byte) []string {
 // maxID bounds the ids that the program writes, in bytes. Real ones have 36 or 32.
 const maxID = 64
 
+var (
+	ids   = scan.NewNames(maxID, "-_.$")
+	words = scan.NewNames(40, "-_.$") // that the program chose, never a text
+)
+
 // ident decodes an id. One that is long or odd is replaced by its hash.
 func ident(value []byte) string {
-	if !isString(value) || len(value) == 2 {
-		return ""
+	if s := ids.Read(value); s != "" {
+		return s
 	}
-	if raw := value[1 : len(value)-1]; len(raw) <= maxID && plain(raw) {
-		return string(raw)
-	}
-	s := text(value)
+	s := scan.Text(value)
 	if s == "" {
 		return ""
 	}
@@ -212,26 +215,20 @@ func ident(value []byte) string {
 // sessionID decodes a session's id, which is also a directory's name; "" when
 // it cannot be one.
 func sessionID(value []byte) string {
-	if !isString(value) {
+	s := ids.Read(value)
+	if strings.HasPrefix(s, ".") {
 		return ""
 	}
-	raw := value[1 : len(value)-1]
-	if len(raw) > maxID || !plain(raw) || raw[0] == '.' {
-		return ""
-	}
-	return string(raw)
+	return s
 }
 
 // instant decodes a time; zero when it is none, or not of this century.
 func instant(value []byte) time.Time {
-	if !isString(value) || len(value) > 42 {
+	at := scan.Time(value)
+	if at.Year() < 2000 || at.Year() > 2200 {
 		return time.Time{}
 	}
-	at, err := time.Parse(time.RFC3339Nano, string(value[1:len(value)-1]))
-	if err != nil || at.Year() < 2000 || at.Year() > 2200 {
-		return time.Time{}
-	}
-	return at.UTC()
+	return at
 }
 
 func hash(s string) uint64 {

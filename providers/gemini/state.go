@@ -89,7 +89,7 @@ func (s *state) load(b []byte) {
 		return
 	}
 	for _, id := range []string{n.Session, n.Turn.ID, n.Turn.Input, n.Last, n.Cancel} {
-		if len(id) > maxID || id != "" && !plain([]byte(id)) {
+		if len(id) > maxID || id != "" && !ids.Fit([]byte(id)) {
 			return
 		}
 	}

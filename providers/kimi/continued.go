@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"steno/providers"
+	"steno/providers/scan"
 )
 
 // Bounds of the search for the last session of a directory.
@@ -45,7 +46,7 @@ func continued(ctx context.Context, p providers.Process) (e providers.Evidence, 
 			continue
 		}
 		sessions++
-		if !instant(m.Updated).Before(p.Started) {
+		if !scan.Millis(m.Updated).Before(p.Started) {
 			late++
 		}
 		if m.Updated > last.Updated {

@@ -1,6 +1,10 @@
 package kimi
 
-import "strings"
+import (
+	"strings"
+
+	"steno/providers/scan"
+)
 
 // What 2.1.0 writes into a session's record, by the schemas in the program
 // (protocol 1.5), with what its migrations read of earlier protocols. Most of it
@@ -52,7 +56,7 @@ func set(names ...string) map[string]bool {
 
 // unknownType is the type of a record that has no entry, else "".
 func unknownType(name string, kind, version []byte) string {
-	late := is(kind, "event")
+	late := scan.Is(kind, "event")
 	switch {
 	case name == "":
 		return "no-type"
@@ -60,15 +64,15 @@ func unknownType(name string, kind, version []byte) string {
 		return "event/" + name
 	case !late && !knownTypes[name]:
 		return name
-	case name == "metadata" && !knownVersions[text(version)]:
-		return "metadata/" + text(version)
+	case name == "metadata" && !knownVersions[scan.Text(version)]:
+		return "metadata/" + scan.Text(version)
 	}
 	return ""
 }
 
 // note reports a nested kind that has no entry.
 func (f *fact) note(where string, kind []byte, known map[string]bool) {
-	if name := text(kind); f.unknown == "" && !known[name] {
+	if name := scan.Text(kind); f.unknown == "" && !known[name] {
 		f.unknown = where + "/" + name
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"steno/providers"
+	"steno/providers/scan"
 )
 
 // category is the category of turn.ended's error, by its code and its HTTP
@@ -11,7 +12,7 @@ import (
 // provider.api_error, provider.auth_error, provider.filtered, context.overflow;
 // the other codes stand in the program.
 func category(failure []byte) providers.Reason {
-	code := text(member(failure, "code"))
+	code := scan.Text(scan.Member(failure, "code"))
 	switch code {
 	case "provider.auth_error", "auth.login_required":
 		return providers.AuthenticationFailed
@@ -26,7 +27,7 @@ func category(failure []byte) providers.Reason {
 	case "provider.connection_error":
 		return providers.ProviderUnavailable
 	case "provider.api_error":
-		status := number(member(member(failure, "details"), "statusCode"))
+		status := number(scan.Member(scan.Member(failure, "details"), "statusCode"))
 		switch {
 		case status == 429:
 			return providers.RateLimited

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"steno/providers"
+	"steno/providers/scan"
 )
 
 // Bounds of what Evidence reads and lists.
@@ -179,8 +180,8 @@ func (Provider) Describe(a providers.Artifact, first []byte) providers.Session {
 		s.Internal = "a session of " + olderProgram
 		return s
 	}
-	if is(member(first, "type"), "metadata") {
-		s.Born = instant(number(member(first, "created_at")))
+	if scan.Is(scan.Member(first, "type"), "metadata") {
+		s.Born = scan.Millis(number(scan.Member(first, "created_at")))
 	}
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"steno/providers"
+	"steno/providers/scan"
 )
 
 // maxQuestion bounds a question that becomes an approval, in bytes, and
@@ -18,20 +19,20 @@ const (
 // readRequest reads what the user is asked: a plan to review, or one question
 // with one answer. A permission to run a tool gives no event.
 func (f *fact) readRequest(kind, req []byte, tool string) {
-	if n := number(member(req, "turnId")); n >= 0 {
+	if n := number(scan.Member(req, "turnId")); n >= 0 {
 		f.turn = n
 	}
 	switch {
-	case is(kind, "approval"):
-		display := member(req, "display")
-		if is(member(display, "kind"), "plan_review") {
-			f.text = strings.TrimSpace(text(member(display, "plan")))
+	case scan.Is(kind, "approval"):
+		display := scan.Member(req, "display")
+		if scan.Is(scan.Member(display, "kind"), "plan_review") {
+			f.text = strings.TrimSpace(scan.Text(scan.Member(display, "plan")))
 		}
-	case is(kind, "question"):
+	case scan.Is(kind, "question"):
 		if tool == "" {
 			tool = f.id
 		}
-		f.question = question(tool, member(req, "questions"))
+		f.question = question(tool, scan.Member(req, "questions"))
 	}
 }
 

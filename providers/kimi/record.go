@@ -3,10 +3,13 @@ package kimi
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"hash/fnv"
+	"strconv"
 	"strings"
 	"time"
 
 	"steno/providers"
+	"steno/providers/scan"
 )
 
 // what a record is to the projector.
@@ -54,7 +57,7 @@ func decode(r providers.Record) fact {
 		return f
 	}
 	var kind, late, agent, event, turnID, origin, input, id, tool, req, reason, failure, version []byte
-	members(r.Data, func(key, value []byte) bool {
+	scan.Members(r.Data, func(key, value []byte) bool {
 		switch string(key) {
 		case "type":
 			kind = value
@@ -87,20 +90,20 @@ func decode(r providers.Record) fact {
 		}
 		return true
 	})
-	f.at = instant(f.ms)
-	name := text(kind)
+	f.at = scan.Millis(f.ms)
+	name := scan.Text(kind)
 	f.unknown = unknownType(name, late, version)
-	if is(late, "event") || len(agent) > 0 && !is(agent, "main") {
+	if scan.Is(late, "event") || len(agent) > 0 && !scan.Is(agent, "main") {
 		return f
 	}
 	f.turn = number(turnID)
 	switch name {
 	case "turn.prompt":
 		f.what, f.input = start, inputHash(origin, input)
-		f.note("turn.prompt", member(origin, "kind"), knownOrigins)
+		f.note("turn.prompt", scan.Member(origin, "kind"), knownOrigins)
 	case "turn.ended":
 		f.what = ended
-		f.outcome, f.reason = outcome(text(reason), failure)
+		f.outcome, f.reason = outcome(scan.Text(reason), failure)
 		f.note("turn.ended", reason, knownReasons)
 	case "context.append_loop_event":
 		f.readEvent(event)
@@ -112,20 +115,10 @@ func decode(r providers.Record) fact {
 	return f
 }
 
-func member(object []byte, name string) (found []byte) {
-	members(object, func(key, value []byte) bool {
-		if string(key) == name {
-			found = value
-		}
-		return true
-	})
-	return found
-}
-
 // readEvent reads an event of a step.
 func (f *fact) readEvent(event []byte) {
 	var kind, uuid, stepUUID, content, finish []byte
-	members(event, func(key, value []byte) bool {
+	scan.Members(event, func(key, value []byte) bool {
 		switch string(key) {
 		case "type":
 			kind = value
@@ -142,21 +135,21 @@ func (f *fact) readEvent(event []byte) {
 		}
 		return true
 	})
-	switch text(kind) {
+	switch scan.Text(kind) {
 	case "step.begin":
 		f.what, f.step = begin, ident(uuid)
 	case "content.part":
 		f.step, f.id = ident(stepUUID), ident(uuid)
-		kind := member(content, "type")
-		if is(kind, "text") {
-			f.what, f.text = part, text(member(content, "text"))
+		kind := scan.Member(content, "type")
+		if scan.Is(kind, "text") {
+			f.what, f.text = part, scan.Text(scan.Member(content, "text"))
 		}
 		f.note("content.part", kind, knownParts)
 	case "tool.call":
 		f.what, f.step = call, ident(stepUUID)
 	case "step.end":
 		f.what, f.step = endGood, ident(uuid)
-		if is(finish, "error") {
+		if scan.Is(finish, "error") {
 			f.what = endError
 		}
 	}
@@ -168,18 +161,18 @@ func (f *fact) readEvent(event []byte) {
 // read in the program). "" for a prompt without text.
 func inputHash(origin, input []byte) string {
 	skills := 0
-	items(member(origin, "skillActivations"), func([]byte) bool { skills++; return true })
+	scan.Elements(scan.Member(origin, "skillActivations"), func([]byte) bool { skills++; return true })
 	var texts []string
 	if len(input) > 0 && input[0] == '"' {
-		texts = append(texts, text(input))
+		texts = append(texts, scan.Text(input))
 	}
-	items(input, func(p []byte) bool {
+	scan.Elements(input, func(p []byte) bool {
 		if skills > 0 {
 			skills--
 			return true
 		}
-		if is(member(p, "type"), "text") {
-			texts = append(texts, text(member(p, "text")))
+		if scan.Is(scan.Member(p, "type"), "text") {
+			texts = append(texts, scan.Text(scan.Member(p, "text")))
 		}
 		return true
 	})
@@ -201,4 +194,44 @@ func outcome(reason string, failure []byte) (providers.Outcome, providers.Reason
 		return providers.Aborted, category(failure)
 	}
 	return providers.Aborted, "" // cancelled, or blocked by a hook of the user's
+}
+
+// maxID bounds an id that is used as it is, in bytes. Real ones have up to 45.
+const maxID = 64
+
+var ids = scan.NewNames(maxID, "-_.:")
+
+// ident is an id as a key can hold it: as the program wrote it, or the hash of
+// one that is longer or has other characters; "" when there is none.
+func ident(value []byte) string {
+	if s := ids.Read(value); s != "" {
+		return s
+	}
+	if !scan.IsString(value) || len(value) < 3 {
+		return ""
+	}
+	h := fnv.New64a()
+	h.Write(value[1 : len(value)-1])
+	return "h" + strconv.FormatUint(h.Sum64(), 16)
+}
+
+// number reads a whole number from 0 to 2^53, written as a number or, as the
+// events of a step have it (2.1.0), as a string; -1 for anything else.
+func number(value []byte) int64 {
+	if scan.IsString(value) {
+		value = value[1 : len(value)-1]
+	}
+	if len(value) == 0 || len(value) > 16 {
+		return -1
+	}
+	for _, c := range value {
+		if c < '0' || c > '9' {
+			return -1
+		}
+	}
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	if err != nil || n > 1<<53 {
+		return -1
+	}
+	return n
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"steno/providers/scan"
 )
 
 // maxStateFile bounds state.json in bytes; real ones have some 600.
@@ -33,10 +35,10 @@ type meta struct {
 }
 
 // born is when the session was made, or forked.
-func (m meta) born() time.Time { return instant(m.Created) }
+func (m meta) born() time.Time { return scan.Millis(m.Created) }
 
 // used is when something was last done in it; a fork's source counts for nothing.
-func (m meta) used() time.Time { return instant(max(m.Created, m.Updated)) }
+func (m meta) used() time.Time { return scan.Millis(max(m.Created, m.Updated)) }
 
 // sessionDir is the directory of the session whose main agent's record is path.
 func sessionDir(path string) string { return filepath.Dir(filepath.Dir(filepath.Dir(path))) }
@@ -104,7 +106,7 @@ func copiedBefore(path string) int64 {
 		}
 		time.Sleep(stateEvery)
 	}
-	if err != nil || m.Forked == "" || instant(m.Created).IsZero() {
+	if err != nil || m.Forked == "" || scan.Millis(m.Created).IsZero() {
 		return 0
 	}
 	return m.Created
