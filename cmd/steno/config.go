@@ -360,6 +360,9 @@ func (c *config) readFile(path string, wanted bool) error {
 	if unknown := meta.Undecoded(); len(unknown) > 0 {
 		return configError(path, keyLine(string(data), unknown[0]), fmt.Errorf("unknown key %q", unknown[0]))
 	}
+	if file.TmuxSockets != nil && slices.ContainsFunc(*file.TmuxSockets, func(s string) bool { return strings.Contains(s, ",") }) {
+		return configError(path, keyLine(string(data), toml.Key{"tmux_sockets"}), errors.New("tmux_sockets: a path with a comma cannot be given"))
+	}
 	texts := file.texts()
 	for _, s := range settings {
 		v, ok := texts[s.key]
