@@ -1,6 +1,10 @@
 package providers
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
 // Kind is the kind of a draft: the wire's event kinds but agent_lifecycle,
 // which only the observer can know.
@@ -115,6 +119,35 @@ type Approval struct {
 	CWD       string
 	Choices   []Choice
 	Questions []Question
+}
+
+// Bounds of a question that becomes an approval: MaxQuestion of what it is made
+// of, in bytes, and MaxChoices of its answers. A longer one gives no event.
+const (
+	MaxQuestion = 64 << 10
+	MaxChoices  = 32
+)
+
+// AskOne makes the approval of one question that has one answer out of some
+// given ones, whose ids become option_1, option_2 and so on: the only form that
+// is on the default stream. It is nil without a tool call's id, a question, or 1
+// to MaxChoices answers that all have a label.
+func AskOne(item, header, question string, answers []Choice) *Approval {
+	if item == "" || strings.TrimSpace(question) == "" || len(answers) == 0 || len(answers) > MaxChoices {
+		return nil
+	}
+	choices := make([]Choice, len(answers))
+	for i, c := range answers {
+		if strings.TrimSpace(c.Label) == "" {
+			return nil
+		}
+		c.ID = fmt.Sprintf("option_%d", i+1)
+		choices[i] = c
+	}
+	return &Approval{
+		Kind: "user_question", Item: item, Prompt: question, Reason: header, Choices: choices,
+		Questions: []Question{{Header: header, Question: question, Options: choices}},
+	}
 }
 
 // Choice is one offered answer. ID has at most 33 bytes and no colon.

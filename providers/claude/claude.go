@@ -63,7 +63,7 @@ func (Provider) Claim(root providers.Root, rel string) (providers.Artifact, bool
 	case projects:
 		folder, name, ok := strings.Cut(rel, "/")
 		id, jsonl := strings.CutSuffix(name, ".jsonl")
-		if !ok || !jsonl || folder == "" || folder == "." || folder == ".." || !isUUID(id) {
+		if !ok || !jsonl || folder == "" || folder == "." || folder == ".." || !providers.IsUUID(id) {
 			return providers.Artifact{}, false
 		}
 		a.Role, a.Session = providers.Transcript, id
@@ -82,26 +82,6 @@ func (Provider) Claim(root providers.Root, rel string) (providers.Artifact, bool
 // Projector makes the projector of one transcript.
 func (Provider) Projector(_ providers.Artifact, state []byte) providers.Projector {
 	return newProjector(state)
-}
-
-// isUUID says whether s is a lower-case UUID, as the program names sessions.
-func isUUID(s string) bool {
-	if len(s) != 36 {
-		return false
-	}
-	for i := range len(s) {
-		switch c := s[i]; i {
-		case 8, 13, 18, 23:
-			if c != '-' {
-				return false
-			}
-		default:
-			if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // slug is the folder of a working directory: every character outside

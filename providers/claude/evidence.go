@@ -6,17 +6,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"steno/providers"
+	"steno/providers/files"
 	"steno/providers/scan"
 )
 
@@ -123,8 +122,11 @@ func registered(ctx context.Context, dir string, p providers.Process, known []pr
 	}
 	defer root.Close()
 	var written time.Time
-	rec, found, err := readEntry(ctx, func() (b []byte, err error) {
-		b, written, err = readSmall(root, sessions+"/"+strconv.Itoa(p.PID)+".json")
+	rec, found, err := readEntry(ctx, func() ([]byte, error) {
+		b, info, err := files.ReadIn(root, sessions+"/"+strconv.Itoa(p.PID)+".json", maxRegistry)
+		if err == nil {
+			written = info.ModTime()
+		}
 		return b, err
 	})
 	if err != nil || !found {
@@ -139,13 +141,13 @@ func registered(ctx context.Context, dir string, p providers.Process, known []pr
 		e.Refused = "the record has no start time of its process"
 	case start != strconv.FormatUint(p.StartTicks, 10):
 		e.Refused = "the record was left by an earlier process with this pid"
-	case !isUUID(rec.Session):
+	case !providers.IsUUID(rec.Session):
 		e.Refused = "the record names no session"
 	case p.Pane != "" && rec.Tmux != "" && !strings.HasSuffix(rec.Tmux, "."+p.Pane):
 		e.Refused = "the record names another pane"
 	}
 	if e.Refused != "" {
-		if !isUUID(rec.Session) {
+		if !providers.IsUUID(rec.Session) {
 			e.Session = ""
 		}
 		return e, true, nil
@@ -198,31 +200,6 @@ func readEntry(ctx context.Context, read func() ([]byte, error)) (rec entry, fou
 		case <-time.After(between):
 		}
 	}
-}
-
-// readSmall reads a small file and when it was last written. The time is taken
-// afterwards, so that no byte is newer than it.
-func readSmall(root *os.Root, name string) (b []byte, written time.Time, err error) {
-	// Not blocking, should somebody have put a pipe there.
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, written, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, written, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxRegistry {
-		return nil, written, errors.New("not a small regular file")
-	}
-	if b, err = io.ReadAll(io.LimitReader(f, maxRegistry)); err != nil {
-		return nil, written, err
-	}
-	if info, err = f.Stat(); err != nil {
-		return nil, written, err
-	}
-	return b, info.ModTime(), nil
 }
 
 // transcript finds the known transcript of a session; of several the one in
@@ -308,15 +285,10 @@ func agreeing(p providers.Process, known []providers.Session) []providers.Eviden
 // headCWD is the working directory that the first records of a transcript
 // tell: the very first is often one without it.
 func headCWD(path string) string {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	head, _, err := files.Head(path, maxHead)
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return ""
-	}
-	head, _ := io.ReadAll(io.LimitReader(f, maxHead))
 	for {
 		line, rest, more := bytes.Cut(head, []byte("\n"))
 		if !more {

@@ -23,23 +23,22 @@ var installed = regexp.MustCompile(`/claude/versions/[0-9]+\.[0-9]+\.[0-9]+[^/]*
 // program starts of itself for other work is a helper: by another argv[0] (the
 // search tools built into it), a subcommand, or a flag of spare processes.
 func (Provider) Recognise(p providers.Process) providers.Part {
-	exe := strings.TrimSuffix(p.Exe, " (deleted)") // an update replaced it
-	base, name := filepath.Base(exe), ""
+	base, name := providers.ProgramName(p.Exe), ""
 	if len(p.Args) > 0 {
 		name = filepath.Base(p.Args[0])
 	}
 	rest := p.Args[min(1, len(p.Args)):]
 	switch {
-	case base == "claude" || base == "claude.exe" || installed.MatchString(exe):
+	case base == "claude" || base == "claude.exe" || installed.MatchString(p.Exe):
 		if name != "" && name != base && name != "claude" && name != "claude.exe" {
 			return providers.Helper
 		}
-	case exe == "" && p.Comm == "claude" && (name == "claude" || name == "claude.exe" || name == ""):
-	case interpreter(base):
+	case base == "" && p.Comm == "claude" && (name == "claude" || name == "claude.exe" || name == ""):
+	case providers.IsInterpreter(base):
 		if name == "claude" { // a script that has set its process title
 			break
 		}
-		script, after, ok := scriptOf(rest)
+		script, after, ok := providers.Script(rest)
 		if !ok || !ours(script) {
 			return providers.NotMine
 		}
@@ -51,23 +50,6 @@ func (Provider) Recognise(p providers.Process) providers.Part {
 		return providers.Helper
 	}
 	return providers.Worker
-}
-
-func interpreter(base string) bool {
-	return base == "node" || base == "nodejs" || base == "bun" || base == "deno"
-}
-
-// scriptOf is the first argument of an interpreter that is no flag, "run" of
-// bun and deno left out, and what follows it.
-func scriptOf(args []string) (script string, after []string, ok bool) {
-	for i, a := range args {
-		switch {
-		case strings.HasPrefix(a, "-"), i == 0 && a == "run":
-		default:
-			return a, args[i+1:], true
-		}
-	}
-	return "", nil, false
 }
 
 // ours says whether a script is the program: the npm link, or its file.
@@ -116,7 +98,7 @@ func resumed(args []string) (session string, fork bool) {
 			if !inline && i+1 < len(args) {
 				value = args[i+1]
 			}
-			if isUUID(value) {
+			if providers.IsUUID(value) {
 				session = value
 			}
 		}

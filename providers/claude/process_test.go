@@ -31,6 +31,8 @@ func TestRecognise(t *testing.T) {
 		{"mcp server", "claude", "/x/claude", "claude|mcp|serve", providers.Helper},
 		{"update", "node", "/usr/bin/node", "node|/usr/bin/claude|update", providers.Helper},
 		{"built-in search", "rg", npm + "/bin/claude.exe", "rg|--files|.", providers.Helper},
+		{"script behind the value of a flag", "node", "/usr/bin/node", "node|--require|/x/y.js|/usr/bin/claude", providers.Worker},
+		{"value of a flag", "node", "/usr/bin/node", "node|--require|/usr/bin/claude|/x/y.js", providers.NotMine},
 		{"another script", "node", "/usr/bin/node", "node|/srv/app/cli.js", providers.NotMine},
 		{"an argument of another script", "node", "/usr/bin/node", "node|app.js|claude", providers.NotMine},
 		{"interpreter alone", "node", "/usr/bin/node", "node", providers.NotMine},

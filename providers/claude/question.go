@@ -2,23 +2,15 @@ package claude
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"steno/providers"
-)
-
-// maxQuestion bounds the input of a question that becomes an approval, in
-// bytes, and maxOptions its answers. A longer one gives no event.
-const (
-	maxQuestion = 64 << 10
-	maxOptions  = 32
 )
 
 // question makes an approval of AskUserQuestion's input (2.1.197, 2.1.332)
 // when it is one question with one answer. A form of several questions or
 // answers is not on the default stream; the registry says that it waits.
 func question(item string, input []byte) *providers.Approval {
-	if item == "" || len(input) > maxQuestion {
+	if len(input) > providers.MaxQuestion {
 		return nil
 	}
 	var form struct {
@@ -36,16 +28,12 @@ func question(item string, input []byte) *providers.Approval {
 		return nil
 	}
 	q := form.Questions[0]
-	if q.Question == "" || q.MultiSelect || len(q.Options) == 0 || len(q.Options) > maxOptions {
+	if q.MultiSelect {
 		return nil
 	}
-	a := &providers.Approval{Kind: "user_question", Item: item, Prompt: q.Question, Reason: q.Header}
-	for i, o := range q.Options {
-		if o.Label == "" {
-			return nil
-		}
-		a.Choices = append(a.Choices, providers.Choice{ID: fmt.Sprintf("option_%d", i+1), Label: o.Label, Description: o.Description})
+	var answers []providers.Choice
+	for _, o := range q.Options {
+		answers = append(answers, providers.Choice{Label: o.Label, Description: o.Description})
 	}
-	a.Questions = []providers.Question{{Header: q.Header, Question: q.Question, Options: a.Choices}}
-	return a
+	return providers.AskOne(item, q.Header, q.Question, answers)
 }

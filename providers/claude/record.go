@@ -2,8 +2,6 @@ package claude
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"strconv"
 	"strings"
 	"time"
@@ -265,12 +263,7 @@ func isOutput(text string) bool {
 // inputHash is the hash by which a prompt is recognised: of the trimmed text,
 // without a wrapper that holds all of it. "" for a prompt without text.
 func inputHash(text string) string {
-	text = unwrap(text)
-	if text == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
+	return providers.InputHash(unwrap(text))
 }
 
 // unwrap removes what the program puts around a long paste (2.1.332: five lines

@@ -70,7 +70,6 @@ var (
 	rolloutRel  = regexp.MustCompile(`^[0-9]{4}/[0-9]{2}/[0-9]{2}/rollout-[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}-(` + uuidPattern + `)\.jsonl$`)
 	rolloutPath = regexp.MustCompile(`/sessions/[0-9]{4}/[0-9]{2}/[0-9]{2}/rollout-[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}-(` + uuidPattern + `)\.jsonl$`)
 	lockPath    = regexp.MustCompile(`/thread-writer-locks/(` + uuidPattern + `)\.lock$`)
-	uuidExact   = regexp.MustCompile(`^` + uuidPattern + `$`)
 )
 
 // Claim takes YYYY/MM/DD/rollout-<time>-<uuid>.jsonl; the uuid is the thread,

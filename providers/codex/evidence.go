@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"steno/providers"
+	"steno/providers/files"
 )
 
 // EnvKeys are what Roots and Evidence need of a process.
@@ -37,7 +38,7 @@ const (
 // Evidence lists what speaks for p owning a session. See the package comment
 // for the ranks.
 func (Provider) Evidence(ctx context.Context, p providers.Process, known []providers.Session) ([]providers.Evidence, error) {
-	c := command(p.Args)
+	c := command(p.Args[min(1, len(p.Args)):])
 	home := homeOf(p.Env["CODEX_HOME"], p.Env["HOME"])
 	ev, held, err := openEvidence(ctx, home, p, c, known)
 	if err != nil {
@@ -218,7 +219,7 @@ func describe(path, id string, known []providers.Session) (providers.Session, er
 			return s, nil
 		}
 	}
-	f, err := os.Open(path)
+	f, _, err := files.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return providers.Session{ID: id, Path: path, Internal: "the rollout was moved away"}, nil
 	}

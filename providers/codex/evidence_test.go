@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -76,6 +77,9 @@ func TestRecognise(t *testing.T) {
 		{"/usr/bin/node", "node", "node /opt/n/@openai/codex/bin/codex.js exec hi", providers.Launcher},
 		{"/usr/bin/node", "node", "node /usr/bin/codex mcp-server", providers.Helper},
 		{"/usr/bin/node", "node", "node --max-old-space-size=4096 /usr/bin/codex resume", providers.Launcher},
+		{"/usr/bin/node", "node", "node --require /x/y.js /usr/bin/codex", providers.Launcher},
+		{"/usr/bin/node", "node", "node --require /usr/bin/codex /x/y.js", providers.NotMine},
+		{"/usr/bin/bun", "bun", "bun run /usr/bin/codex", providers.Launcher},
 		{"/usr/bin/node", "node", "node server.js codex", providers.NotMine},
 		{"/usr/bin/node", "node", "node --inspect", providers.NotMine},
 		{"/usr/bin/node", "node", "node", providers.NotMine},
@@ -297,6 +301,34 @@ func TestTitleActivity(t *testing.T) {
 	} {
 		if got, why := (Provider{}).TitleActivity(title); got != want || (why != "") != (want == providers.Waiting) {
 			t.Errorf("TitleActivity(%q) = %q, %q, want %q", title, got, why, want)
+		}
+	}
+}
+
+// TestIndexThatIsNoFile: nobody waits for a writer of a pipe in the place of
+// the index.
+func TestIndexThatIsNoFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "session_index.jsonl")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan error, 1)
+	go func() {
+		names, err := threadNames(path)
+		if len(names) > 0 {
+			err = fmt.Errorf("names %v", names)
+		}
+		read <- err
+	}()
+	select {
+	case err := <-read:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("reading the index waits")
+		if f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+			f.Close() // lets the reader go
 		}
 	}
 }

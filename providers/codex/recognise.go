@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"path/filepath"
 	"strings"
 
 	"steno/providers"
@@ -33,17 +32,14 @@ var helperCommands = map[string]bool{
 // program starts itself under other names (its sandbox, apply_patch) and as a
 // shared daemon that outlives its terminals; those never own a pane.
 func (Provider) Recognise(p providers.Process) providers.Part {
-	exe := base(p.Exe)
+	exe := providers.ProgramName(p.Exe)
 	switch exe {
 	case "node", "nodejs", "bun", "deno":
-		i := 1
-		for i < len(p.Args) && strings.HasPrefix(p.Args[i], "-") {
-			i++ // an option of node
-		}
-		if i >= len(p.Args) || base(p.Args[i]) != "codex" && base(p.Args[i]) != "codex.js" {
+		script, after, _ := providers.Script(p.Args[min(1, len(p.Args)):])
+		if name := providers.ProgramName(script); name != "codex" && name != "codex.js" {
 			return providers.NotMine
 		}
-		if command(p.Args[i:]).helper() {
+		if command(after).helper() {
 			return providers.Helper
 		}
 		return providers.Launcher
@@ -51,7 +47,7 @@ func (Provider) Recognise(p providers.Process) providers.Part {
 		return providers.Helper
 	case "":
 		// Unreadable: another user's, or gone. Both names have to agree.
-		if p.Comm != "codex" || len(p.Args) == 0 || base(p.Args[0]) != "codex" {
+		if p.Comm != "codex" || len(p.Args) == 0 || providers.ProgramName(p.Args[0]) != "codex" {
 			return providers.NotMine
 		}
 	default:
@@ -60,26 +56,19 @@ func (Provider) Recognise(p providers.Process) providers.Part {
 		}
 	}
 	if len(p.Args) > 0 {
-		switch a := base(p.Args[0]); a {
+		switch a := providers.ProgramName(p.Args[0]); a {
 		case "codex-linux-sandbox", "codex-execve-wrapper", "apply_patch", "applypatch":
 			return providers.Helper
 		}
 	}
-	if command(p.Args).helper() {
+	if command(p.Args[min(1, len(p.Args)):]).helper() {
 		return providers.Helper
 	}
 	return providers.Worker
 }
 
-// base is the last element of a path; the kernel marks a replaced executable.
-func base(path string) string {
-	if path == "" {
-		return ""
-	}
-	return filepath.Base(strings.TrimSuffix(path, " (deleted)"))
-}
-
-// call is a command line of codex, as far as it matters here.
+// call is what the arguments of codex, after its own name, ask for, as far as
+// it matters here.
 type call struct {
 	words  []string // the arguments that are no options, at most 4
 	dir    string   // -C
@@ -89,10 +78,6 @@ type call struct {
 
 func command(args []string) call {
 	c := call{daemon: true}
-	if len(args) == 0 {
-		return c
-	}
-	args = args[1:]
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		if a == "--" {
@@ -138,7 +123,7 @@ func (c call) resumed() string {
 		w = w[1:]
 	}
 	if len(w) > 1 && w[0] == "resume" {
-		if id := strings.ToLower(w[1]); uuidExact.MatchString(id) {
+		if id := strings.ToLower(w[1]); providers.IsUUID(id) {
 			return id
 		}
 	}
@@ -148,7 +133,7 @@ func (c call) resumed() string {
 // Resumes says whether the command line asks for an earlier thread: "resume"
 // is the command, or that of "exec".
 func (Provider) Resumes(p providers.Process) bool {
-	words := command(p.Args).words
+	words := command(p.Args[min(1, len(p.Args)):]).words
 	if len(words) > 1 && (words[0] == "exec" || words[0] == "e") {
 		words = words[1:]
 	}

@@ -2,8 +2,6 @@ package codex
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"hash/fnv"
 	"strings"
 	"time"
@@ -165,7 +163,7 @@ func (f *fact) event(payload []byte) {
 	case "user_message":
 		// Builds before the item events marked contexts with a kind of their own.
 		if scan.IsNull(kind) || scan.Is(kind, "plain") {
-			f.what, f.input = userInput, inputHash(scan.Text(message))
+			f.what, f.input = userInput, providers.InputHash(scan.Text(message))
 		}
 	case "agent_message":
 		f.what, f.source = agentText, eventSource
@@ -195,7 +193,7 @@ func (f *fact) item(item []byte) {
 	})
 	switch scan.Text(typ) {
 	case "UserMessage":
-		f.what, f.input = userInput, inputHash(contentText(content))
+		f.what, f.input = userInput, providers.InputHash(contentText(content))
 	case "AgentMessage":
 		f.what, f.source = agentText, itemSource
 		f.setText(contentText(content))
@@ -245,7 +243,7 @@ func (f *fact) response(payload []byte) {
 	switch {
 	case scan.Is(typ, "message") && scan.Is(role, "user"):
 		s := contentText(content)
-		f.what, f.input, f.injected = userItem, inputHash(s), injected(kinds, s)
+		f.what, f.input, f.injected = userItem, providers.InputHash(s), injected(kinds, s)
 	case scan.Is(typ, "message") && scan.Is(role, "assistant"):
 		f.what, f.source = agentText, responseSource
 		f.setText(contentText(content))
@@ -309,15 +307,6 @@ func contentText(content []byte) string {
 func (f *fact) setText(s string) {
 	f.text = strings.TrimSpace(s)
 	f.sum = sum(f.text)
-}
-
-// inputHash is the SHA-256 of a trimmed prompt in hex, "" for none.
-func inputHash(s string) string {
-	if s = strings.TrimSpace(s); s == "" {
-		return ""
-	}
-	h := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(h[:])
 }
 
 // sum of a text, white space left out: two sources of one message join its

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"steno/providers"
+	"steno/providers/files"
 	"steno/providers/scan"
 )
 
@@ -101,7 +101,7 @@ func (Provider) TitleActivity(title string) (providers.Activity, string) {
 func nameEvidence(home string, p providers.Process, known []providers.Session) ([]providers.Evidence, error) {
 	var shown []string
 	for _, item := range titleItems(p.Title) {
-		if item != base(p.CWD) && titleID.FindString(item) == "" && !strings.HasSuffix(item, "Action Required") {
+		if item != providers.ProgramName(p.CWD) && titleID.FindString(item) == "" && !strings.HasSuffix(item, "Action Required") {
 			shown = append(shown, item)
 		}
 	}
@@ -145,7 +145,7 @@ func cutName(name string) string {
 // threadNames reads the index: the last line of a thread wins. A file that is
 // not there or too long has no names.
 func threadNames(path string) (map[string]string, error) {
-	f, err := os.Open(path)
+	f, _, err := files.Open(path)
 	if err != nil {
 		return nil, nil
 	}

@@ -1,6 +1,10 @@
 package codex
 
-import "slices"
+import (
+	"slices"
+
+	"steno/providers"
+)
 
 func (p *projector) phase(id string) phase {
 	for i := range p.s.Turns {
@@ -62,4 +66,4 @@ func (p *projector) older(id string) bool { return younger(p.s.Thread, id) }
 // text sorts by time.
 func younger(a, b string) bool { return v7(a) && v7(b) && a > b }
 
-func v7(id string) bool { return len(id) == 36 && id[14] == '7' && uuidExact.MatchString(id) }
+func v7(id string) bool { return len(id) == 36 && id[14] == '7' && providers.IsUUID(id) }

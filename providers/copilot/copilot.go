@@ -79,7 +79,7 @@ func homeOf(own, home string) string {
 // come when a process takes the session, and go when it leaves it.
 func (Provider) Claim(root providers.Root, rel string) (providers.Artifact, bool) {
 	id, name, ok := strings.Cut(rel, "/")
-	if root.Name != stateDir || !ok || !isUUID(id) {
+	if root.Name != stateDir || !ok || !providers.IsUUID(id) {
 		return providers.Artifact{}, false
 	}
 	a := providers.Artifact{Provider: ID, Path: filepath.Join(root.Dir, id, name), Session: id}
@@ -105,24 +105,4 @@ func isLock(name string) bool {
 // Projector makes the projector of one transcript.
 func (Provider) Projector(_ providers.Artifact, state []byte) providers.Projector {
 	return newProjector(state)
-}
-
-// isUUID says whether s is a lower-case UUID, as the program names sessions.
-func isUUID(s string) bool {
-	if len(s) != 36 {
-		return false
-	}
-	for i := range len(s) {
-		switch c := s[i]; i {
-		case 8, 13, 18, 23:
-			if c != '-' {
-				return false
-			}
-		default:
-			if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-				return false
-			}
-		}
-	}
-	return true
 }

@@ -39,7 +39,7 @@ func (Provider) Evidence(_ context.Context, p providers.Process, known []provide
 	seen := map[string]bool{}
 	for _, path := range p.Open {
 		m := held.FindStringSubmatch(path)
-		if m == nil || !isUUID(m[1]) || seen[m[1]] {
+		if m == nil || !providers.IsUUID(m[1]) || seen[m[1]] {
 			continue
 		}
 		seen[m[1]] = true

@@ -3,10 +3,11 @@ package copilot
 import (
 	"bytes"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
-	"syscall"
+
+	"steno/providers"
+	"steno/providers/files"
 )
 
 // Bounds of a look into the program's log: it is read backwards, and only when
@@ -43,16 +44,11 @@ func foreground(open []string) (session, why string) {
 	if path == "" {
 		return "", logAbsent
 	}
-	// Not blocking, should somebody have put a pipe there.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, info, err := files.Open(path)
 	if err != nil {
 		return "", logAbsent
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return "", logAbsent
-	}
 	if session = lastShown(f, info.Size()); session == "" {
 		return "", notKnown
 	}
@@ -79,7 +75,7 @@ func lastShown(log io.ReaderAt, size int64) string {
 		if from < until {
 			if all := shownLine.FindAllSubmatch(block[from:until], -1); len(all) > 0 {
 				last := all[len(all)-1]
-				if string(last[1]) != "Registering" || !isUUID(string(last[2])) {
+				if string(last[1]) != "Registering" || !providers.IsUUID(string(last[2])) {
 					return ""
 				}
 				return string(last[2])

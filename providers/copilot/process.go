@@ -24,11 +24,11 @@ func (Provider) Recognise(p providers.Process) providers.Part {
 	exe := strings.TrimSuffix(p.Exe, " (deleted)") // an update replaced it
 	rest := p.Args[min(1, len(p.Args)):]
 	part := providers.Worker
-	switch base := filepath.Base(exe); {
+	switch base := providers.ProgramName(p.Exe); {
 	case base == "copilot" && (p.Comm == "MainThread" || packaged.MatchString(exe)):
 	case exe == "" && p.Comm == "MainThread" && len(p.Args) > 0 && filepath.Base(p.Args[0]) == "copilot":
-	case base == "node" || base == "nodejs" || base == "bun" || base == "deno":
-		script, after, ok := scriptOf(rest)
+	case providers.IsInterpreter(base):
+		script, after, ok := providers.Script(rest)
 		if !ok || !ours(script) {
 			return providers.NotMine
 		}
@@ -40,19 +40,6 @@ func (Provider) Recognise(p providers.Process) providers.Part {
 		return providers.Helper
 	}
 	return part
-}
-
-// scriptOf is the first argument of an interpreter that is no flag, "run" of
-// bun and deno left out, and what follows it.
-func scriptOf(args []string) (script string, after []string, ok bool) {
-	for i, a := range args {
-		switch {
-		case strings.HasPrefix(a, "-"), i == 0 && a == "run":
-		default:
-			return a, args[i+1:], true
-		}
-	}
-	return "", nil, false
 }
 
 // ours says whether a script is npm's link to the program, or its file.
@@ -114,7 +101,7 @@ func command(args []string) (c call) {
 			c.resumes = true
 			fallthrough
 		case "--session-id":
-			if isUUID(next) {
+			if providers.IsUUID(next) {
 				c.session = next
 			}
 		}
@@ -129,16 +116,10 @@ func command(args []string) (c call) {
 // --session-id the session may be new.
 func (Provider) Resumes(p providers.Process) bool {
 	rest := p.Args[min(1, len(p.Args)):]
-	if _, after, ok := scriptOf(rest); ok && interpreted(p) {
-		rest = after
+	if providers.IsInterpreter(providers.ProgramName(p.Exe)) {
+		if _, after, ok := providers.Script(rest); ok {
+			rest = after
+		}
 	}
 	return command(rest).resumes
-}
-
-func interpreted(p providers.Process) bool {
-	switch filepath.Base(strings.TrimSuffix(p.Exe, " (deleted)")) {
-	case "node", "nodejs", "bun", "deno":
-		return true
-	}
-	return false
 }

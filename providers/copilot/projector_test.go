@@ -451,7 +451,7 @@ func FuzzLog(f *testing.F) {
 	f.Add("2026-11-30T23:54:58.394Z [INFO] Registering foreground session: "+someID+"\n", 100)
 	f.Fuzz(func(t *testing.T, text string, before int) {
 		text = strings.Repeat("x", min(max(before, 0), 3*logBlock)) + "\n" + text
-		if got := lastShown(strings.NewReader(text), int64(len(text))); got != "" && (!isUUID(got) || !strings.Contains(text, got)) {
+		if got := lastShown(strings.NewReader(text), int64(len(text))); got != "" && (!providers.IsUUID(got) || !strings.Contains(text, got)) {
 			t.Fatalf("lastShown = %q", got)
 		}
 	})

@@ -2,17 +2,9 @@ package copilot
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"steno/providers"
-)
-
-// maxQuestion bounds the arguments of a question that becomes an approval, in
-// bytes, and maxOptions its answers. A longer one gives no event.
-const (
-	maxQuestion = 64 << 10
-	maxOptions  = 32
 )
 
 // form is what ask_user is called with (1.0.102): a message and a schema of
@@ -50,7 +42,7 @@ type constant struct {
 // user's own words, gives none.
 func question(call string, args []byte) *providers.Approval {
 	var f form
-	if len(args) > maxQuestion || json.Unmarshal(args, &f) != nil {
+	if len(args) > providers.MaxQuestion || json.Unmarshal(args, &f) != nil {
 		return nil
 	}
 	prompt, header := strings.TrimSpace(f.Message), ""
@@ -66,19 +58,11 @@ func question(call string, args []byte) *providers.Approval {
 			options = append(options, providers.Choice{Label: c})
 		}
 	}
-	if prompt == "" || len(options) == 0 || len(options) > maxOptions {
-		return nil
+	a := providers.AskOne(call, header, prompt, options)
+	if a != nil {
+		a.Reason = ""
 	}
-	for i := range options {
-		if strings.TrimSpace(options[i].Label) == "" {
-			return nil
-		}
-		options[i].ID = fmt.Sprintf("option_%d", i+1)
-	}
-	return &providers.Approval{
-		Kind: "user_question", Item: call, Prompt: prompt, Choices: options,
-		Questions: []providers.Question{{Header: header, Question: prompt, Options: options}},
-	}
+	return a
 }
 
 // options are the given answers of a field; none if it takes others, or more

@@ -180,7 +180,7 @@ func (rec *record) readPrompt(data []byte) (delivery string) {
 	scan.Members(data, func(key, value []byte) bool {
 		switch string(key) {
 		case "content":
-			text = strings.TrimSpace(scan.Text(value))
+			text = scan.Text(value)
 		case "interactionId":
 			rec.interaction = ident(value)
 		case "delivery":
@@ -195,10 +195,7 @@ func (rec *record) readPrompt(data []byte) (delivery string) {
 		return true
 	})
 	rec.steering = delivery == "steering"
-	if text != "" {
-		sum := sha256.Sum256([]byte(text))
-		rec.input = hex.EncodeToString(sum[:])
-	}
+	rec.input = providers.InputHash(text)
 	return delivery
 }
 

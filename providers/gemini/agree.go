@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"steno/providers"
+	"steno/providers/files"
 	"steno/providers/scan"
 )
 
@@ -180,8 +181,8 @@ func clears(project string) ([]left, error) {
 		return nil, fmt.Errorf("open project directory: %w", err)
 	}
 	defer root.Close()
-	b, err := readSmall(root, "logs.json", maxLogs)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotSmall) {
+	b, _, err := files.ReadIn(root, "logs.json", maxLogs)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, files.ErrUnfit) {
 		return nil, nil
 	}
 	if err != nil {

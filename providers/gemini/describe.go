@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"steno/providers"
+	"steno/providers/files"
 	"steno/providers/scan"
 )
 
@@ -89,7 +90,7 @@ const maxStarts = 256 << 10
 // sessionOf is the session that the header of a file names; "" when there is
 // none.
 func sessionOf(path string) string {
-	b, _, err := readHead(path, maxHead)
+	b, _, err := files.Head(path, maxHead)
 	if err != nil {
 		return ""
 	}
@@ -138,7 +139,7 @@ func sameMinute(path string, process time.Time) bool {
 // lastStart is the newest start that headers in the first part of a file tell,
 // beside the one that is known.
 func lastStart(path string, born time.Time) time.Time {
-	b, _, err := readHead(path, maxStarts)
+	b, _, err := files.Head(path, maxStarts)
 	if err != nil {
 		return born
 	}

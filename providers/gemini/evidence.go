@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"steno/providers"
+	"steno/providers/files"
 )
 
 // Bounds of what Evidence reads.
@@ -144,7 +145,7 @@ func newLook(p providers.Process) (*look, error) {
 		return nil, fmt.Errorf("open configuration directory: %w", err)
 	}
 	defer root.Close()
-	b, err := readSmall(root, "projects.json", maxProjects)
+	b, _, err := files.ReadIn(root, "projects.json", maxProjects)
 	if errors.Is(err, fs.ErrNotExist) {
 		return l, nil
 	}
@@ -163,7 +164,7 @@ func newLook(p providers.Process) (*look, error) {
 // choose names the one file of a session that goes on, of those in the process's
 // own directory: in the directory that projects.json names rather than in a copy
 // of it, no stub, written last.
-func (l *look) choose(files []providers.Session) (string, error) {
+func (l *look) choose(known []providers.Session) (string, error) {
 	type file struct {
 		path   string
 		listed bool
@@ -171,7 +172,7 @@ func (l *look) choose(files []providers.Session) (string, error) {
 		wrote  time.Time
 	}
 	var mine []file
-	for _, s := range files {
+	for _, s := range known {
 		project := filepath.Dir(filepath.Dir(s.Path))
 		ok, err := l.owns(project)
 		if err != nil {
@@ -189,7 +190,7 @@ func (l *look) choose(files []providers.Session) (string, error) {
 	}
 	for i := range mine {
 		f := &mine[i]
-		b, info, err := readHead(f.path, maxHead)
+		b, info, err := files.Head(f.path, maxHead)
 		if errors.Is(err, fs.ErrNotExist) {
 			f.stub = true // deleted a moment ago
 			continue
@@ -240,7 +241,7 @@ func (l *look) owns(project string) (bool, error) {
 		root, err := os.OpenRoot(project)
 		if err == nil {
 			var b []byte
-			b, err = readSmall(root, ".project_root", maxRoot)
+			b, _, err = files.ReadIn(root, ".project_root", maxRoot)
 			_ = root.Close() // only read
 			cwd = string(b)
 		}

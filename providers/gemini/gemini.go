@@ -73,12 +73,9 @@ func configDir(home, geminiHome string) string {
 	return filepath.Join(home, ".gemini")
 }
 
-const uuidPattern = `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`
-
 var (
 	mainFile = regexp.MustCompile(`^session-[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9A-Za-z_-]{1,8}\.jsonl?$`)
 	subFile  = regexp.MustCompile(`^[0-9A-Za-z_-]{1,64}\.jsonl$`)
-	uuid     = regexp.MustCompile(`^` + uuidPattern + `$`)
 )
 
 // Claim takes <project>/chats/session-<minute>-<8 of the id>.jsonl, the same as

@@ -1,11 +1,10 @@
 package gemini
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
 	"time"
 
+	"steno/providers"
 	"steno/providers/scan"
 )
 
@@ -156,9 +155,9 @@ func (m *message) user(content, display []byte) {
 		}
 	}
 	m.single = len(typed) == 1
-	m.input = digest(strings.Join(typed, ""))
+	m.input = providers.InputHash(strings.Join(typed, ""))
 	if shown := shownText(display); shown != "" {
-		m.display = digest(shown)
+		m.display = providers.InputHash(shown)
 		if m.single && typed[0] == continueText && m.display != m.input {
 			m.class = continuation
 		}
@@ -210,16 +209,6 @@ func shownText(display []byte) string {
 		return true
 	})
 	return b.String()
-}
-
-// digest is the hash of a trimmed input; "" of an empty one.
-func digest(s string) string {
-	s = strings.TrimSpace(s)
-	if s == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:])
 }
 
 func (m *message) toolCalls(calls []byte) {

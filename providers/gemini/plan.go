@@ -1,12 +1,10 @@
 package gemini
 
 import (
-	"errors"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
+
+	"steno/providers/files"
 )
 
 // maxPlan bounds a plan's file, in bytes. A longer one is no plan.
@@ -36,51 +34,9 @@ func readPlan(path, session, file string) string {
 		return ""
 	}
 	defer plans.Close()
-	b, err := readSmall(plans, file, maxPlan)
+	b, _, err := files.ReadIn(plans, file, maxPlan)
 	if err != nil {
 		return ""
 	}
 	return string(b)
-}
-
-var errNotSmall = errors.New("not a small regular file")
-
-// readSmall reads a regular file of at most max bytes. It does not wait, should
-// somebody have put a pipe there.
-func readSmall(root *os.Root, name string, max int64) ([]byte, error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > max {
-		return nil, errNotSmall
-	}
-	b, err := io.ReadAll(io.LimitReader(f, max+1))
-	if err == nil && int64(len(b)) > max {
-		return nil, errNotSmall
-	}
-	return b, err
-}
-
-// readHead reads the first bytes of a regular file, and its size and time.
-func readHead(path string, most int64) ([]byte, fs.FileInfo, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, nil, errNotSmall
-	}
-	b, err := io.ReadAll(io.LimitReader(f, most))
-	return b, info, err
 }

@@ -22,25 +22,23 @@ func (Provider) NeedsOpen() bool { return false }
 // process group, and waits (0.61.0, gemini.js); with SANDBOX it does not. Where
 // the environment cannot be read, node's memory option tells the child.
 func (Provider) Recognise(p providers.Process) providers.Part {
-	exe := base(p.Exe)
+	exe := providers.ProgramName(p.Exe)
 	if exe == "" && len(p.Args) > 0 { // another user's, or gone
-		exe = base(p.Args[0])
+		exe = providers.ProgramName(p.Args[0])
 	}
 	rest := p.Args[min(1, len(p.Args)):]
 	memory := false
 	switch exe {
 	case "gemini", "gemini.exe": // a single executable
-	case "node", "nodejs", "bun", "deno":
-		for len(rest) > 0 && strings.HasPrefix(rest[0], "-") {
-			memory = memory || strings.HasPrefix(rest[0], "--max-old-space-size=")
-			rest = rest[1:]
-		}
-		if len(rest) == 0 || !ours(rest[0]) {
+	default:
+		script, after, ok := providers.Script(rest)
+		if !providers.IsInterpreter(exe) || !ok || !ours(script) {
 			return providers.NotMine
 		}
-		rest = rest[1:]
-	default:
-		return providers.NotMine
+		for _, option := range rest[:len(rest)-len(after)-1] {
+			memory = memory || strings.HasPrefix(option, "--max-old-space-size=")
+		}
+		rest = after
 	}
 	switch {
 	case helper(rest):
@@ -51,17 +49,9 @@ func (Provider) Recognise(p providers.Process) providers.Part {
 	return providers.Launcher
 }
 
-// base is the last element of a path; the kernel marks a replaced executable.
-func base(path string) string {
-	if path == "" {
-		return ""
-	}
-	return filepath.Base(strings.TrimSuffix(path, " (deleted)"))
-}
-
 // ours says whether a script is the program: the npm link, or its file.
 func ours(script string) bool {
-	name := base(script)
+	name := providers.ProgramName(script)
 	return name == "gemini" || strings.Contains(filepath.ToSlash(script), "/@google/gemini-cli/") &&
 		(name == "gemini.js" || name == "index.js")
 }
@@ -117,7 +107,7 @@ func parseArgs(args []string) arguments {
 		default:
 			continue
 		}
-		if uuid.MatchString(value) {
+		if providers.IsUUID(value) {
 			out.session = value
 		}
 	}

@@ -19,7 +19,7 @@ func (Provider) NeedsOpen() bool { return false }
 // "kimi-code" with the arguments lost (2.1.0). A single executable, as the
 // package can build one, is known by its name.
 func (Provider) Recognise(p providers.Process) providers.Part {
-	base := filepath.Base(strings.TrimSuffix(p.Exe, " (deleted)"))
+	base := providers.ProgramName(p.Exe)
 	name := ""
 	if len(p.Args) > 0 {
 		name = strings.TrimRight(filepath.Base(p.Args[0]), " ")
@@ -28,12 +28,12 @@ func (Provider) Recognise(p providers.Process) providers.Part {
 	switch {
 	case base == "kimi" || base == "kimi-code":
 		rest = p.Args[min(1, len(p.Args)):]
-	case !interpreter(base) && (base != "." || p.Comm != "kimi-code"):
+	case !providers.IsInterpreter(base) && (base != "" || p.Comm != "kimi-code"):
 		return providers.NotMine
 	case name == "kimi-code" || len(p.Args) == 0 && p.Comm == "kimi-code":
 		return providers.Worker
 	default:
-		script, after, ok := scriptOf(p.Args[min(1, len(p.Args)):])
+		script, after, ok := providers.Script(p.Args[min(1, len(p.Args)):])
 		if !ok || !ours(script) {
 			return providers.NotMine
 		}
@@ -43,28 +43,6 @@ func (Provider) Recognise(p providers.Process) providers.Part {
 		return providers.Helper
 	}
 	return providers.Worker
-}
-
-func interpreter(base string) bool {
-	return base == "node" || base == "nodejs" || base == "bun" || base == "deno"
-}
-
-// flags of node whose value is the next argument.
-var valued = map[string]bool{"-r": true, "--require": true, "--import": true, "--loader": true, "--env-file": true, "-C": true, "--conditions": true}
-
-// scriptOf is the first argument of an interpreter that is no flag, and what
-// follows it.
-func scriptOf(args []string) (script string, after []string, ok bool) {
-	for i := 0; i < len(args); i++ {
-		switch a := args[i]; {
-		case valued[a]:
-			i++
-		case strings.HasPrefix(a, "-"), i == 0 && a == "run":
-		default:
-			return a, args[i+1:], true
-		}
-	}
-	return "", nil, false
 }
 
 // ours says whether a script is the program: the npm link, or its file.
@@ -95,8 +73,8 @@ func subcommand(args []string) bool {
 // programArgs are the arguments of the program itself, while they can be seen.
 func programArgs(p providers.Process) []string {
 	rest := p.Args[min(1, len(p.Args)):]
-	if interpreter(filepath.Base(strings.TrimSuffix(p.Exe, " (deleted)"))) {
-		_, after, ok := scriptOf(rest)
+	if providers.IsInterpreter(providers.ProgramName(p.Exe)) {
+		_, after, ok := providers.Script(rest)
 		if !ok {
 			return nil
 		}

@@ -2,18 +2,10 @@ package kimi
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"steno/providers"
 	"steno/providers/scan"
-)
-
-// maxQuestion bounds a question that becomes an approval, in bytes, and
-// maxOptions its answers. A longer one gives no event.
-const (
-	maxQuestion = 64 << 10
-	maxOptions  = 32
 )
 
 // readRequest reads what the user is asked: a plan to review, or one question
@@ -39,7 +31,7 @@ func (f *fact) readRequest(kind, req []byte, tool string) {
 // question makes an approval of a form (2.1.0) when it is one question with one
 // answer. A form of several questions or answers is not on the default stream.
 func question(item string, raw []byte) *providers.Approval {
-	if item == "" || len(raw) > maxQuestion {
+	if len(raw) > providers.MaxQuestion {
 		return nil
 	}
 	var form []struct {
@@ -55,16 +47,12 @@ func question(item string, raw []byte) *providers.Approval {
 		return nil
 	}
 	q := form[0]
-	if q.Question == "" || q.MultiSelect || len(q.Options) == 0 || len(q.Options) > maxOptions {
+	if q.MultiSelect {
 		return nil
 	}
-	a := &providers.Approval{Kind: "user_question", Item: item, Prompt: q.Question, Reason: q.Header}
-	for i, o := range q.Options {
-		if o.Label == "" {
-			return nil
-		}
-		a.Choices = append(a.Choices, providers.Choice{ID: fmt.Sprintf("option_%d", i+1), Label: o.Label, Description: o.Description})
+	var answers []providers.Choice
+	for _, o := range q.Options {
+		answers = append(answers, providers.Choice{Label: o.Label, Description: o.Description})
 	}
-	a.Questions = []providers.Question{{Header: q.Header, Question: q.Question, Options: a.Choices}}
-	return a
+	return providers.AskOne(item, q.Header, q.Question, answers)
 }

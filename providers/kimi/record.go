@@ -1,8 +1,6 @@
 package kimi
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"hash/fnv"
 	"strconv"
 	"strings"
@@ -176,12 +174,7 @@ func inputHash(origin, input []byte) string {
 		}
 		return true
 	})
-	s := strings.TrimSpace(strings.Join(texts, "\n"))
-	if s == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:])
+	return providers.InputHash(strings.Join(texts, "\n"))
 }
 
 // outcome reads how a turn ended. A turn that the program says ended is over,

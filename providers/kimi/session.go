@@ -6,15 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"time"
 
+	"steno/providers/files"
 	"steno/providers/scan"
 )
 
@@ -46,20 +45,7 @@ func sessionDir(path string) string { return filepath.Dir(filepath.Dir(filepath.
 // readMeta reads state.json of a session. The program writes it by a rename, so
 // what is there is whole.
 func readMeta(dir string) (m meta, err error) {
-	// Not blocking, should somebody have put a pipe there.
-	f, err := os.OpenFile(filepath.Join(dir, "state.json"), os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return m, fmt.Errorf("open state of a session: %w", err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return m, fmt.Errorf("stat state of a session: %w", err)
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxStateFile {
-		return m, errNotSmall
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxStateFile))
+	b, _, err := files.Read(filepath.Join(dir, "state.json"), maxStateFile)
 	if err != nil {
 		return m, fmt.Errorf("read state of a session: %w", err)
 	}
@@ -69,15 +55,12 @@ func readMeta(dir string) (m meta, err error) {
 	return m, nil
 }
 
-var (
-	errNotSmall = errors.New("state of a session is not a small regular file")
-	errNotJSON  = errors.New("state of a session is not the JSON that the program writes")
-)
+var errNotJSON = errors.New("state of a session is not the JSON that the program writes")
 
 // unusable says whether an error means that the session has no state that could
 // ever be read, and not that it could not be read now.
 func unusable(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotSmall) || errors.Is(err, errNotJSON)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, files.ErrUnfit) || errors.Is(err, errNotJSON)
 }
 
 // How long copiedBefore waits for a state.json: a fork's comes last, within some
