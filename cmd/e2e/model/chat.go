@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 )
 
 // chatRequest is what matters of a request to OpenAI chat completions.
@@ -57,6 +58,9 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case a.step.Status != 0:
+		if slices.Contains(offered, "todowrite") && !a.step.Patient {
+			w.Header().Set("retry-after-ms", "50") // OpenCode waits for a minute in all
+		}
 		writeJSON(w, a.step.Status, a.failure())
 	case !req.Stream:
 		a.whole(w, r)

@@ -90,6 +90,9 @@ var scripts = map[string]Script{
 	"503": {fails(503, "server_is_overloaded", "")},
 	"529": {fails(529, "overloaded_error", "")},
 
+	// It keeps the program waiting.
+	"stubborn": {{Status: 503, Type: "server_is_overloaded", Patient: true}},
+
 	"cut":         {{Blocks: []Block{text("CUT: said twice.")}, Cut: true}},
 	"streamerror": {{Blocks: []Block{text("STREAMERROR: said twice.")}, Type: "overloaded_error", Event: true}},
 	"lateerror":   {{Blocks: []Block{text("LATEERROR: all of it.")}, Type: "overloaded_error", Event: true, Late: true}},
