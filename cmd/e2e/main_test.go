@@ -102,15 +102,15 @@ func missing() error {
 	return errors.Join(all...)
 }
 
-// mapRoot is set where only a namespace of users gives the right to make the
+// ownUsers is set where only a namespace of users gives the right to make the
 // others: without root, and in containers that took that right from it.
-var mapRoot bool
+var ownUsers bool
 
 // findNamespaces tries which way namespaces are made here.
 func findNamespaces() error {
 	var all []error
-	for _, mapRoot = range []bool{false, true} {
-		if os.Getuid() != 0 && !mapRoot {
+	for _, ownUsers = range []bool{false, true} {
+		if os.Getuid() != 0 && !ownUsers {
 			continue
 		}
 		out, err := inside("true").CombinedOutput()
@@ -127,8 +127,9 @@ func findNamespaces() error {
 // reap what loses its parent.
 func inside(args ...string) *exec.Cmd {
 	flags := []string{"--net", "--pid", "--mount-proc", "--fork", "--kill-child"}
-	if mapRoot {
-		flags = append(flags, "--map-root-user")
+	if ownUsers {
+		// Programs keep directories by the number of their user.
+		flags = append(flags, "--map-current-user", "--keep-caps")
 	}
 	flags = append(flags, "sh", "-c", `ip link set lo up && "$0" "$@"; exit $?`)
 	cmd := exec.Command("unshare", append(flags, args...)...)
