@@ -64,47 +64,69 @@ func (b *backward) Next() (providers.Record, bool, error) {
 // Close frees the records.
 func (b *backward) Close() { b.chunk, b.over = nil, true }
 
-// recent are the newest messages of a session, in order.
-func (v *view) recent() ([]*message, error) {
-	rows, err := v.tx.QueryContext(v.ctx, queryMessagesBack, providers.MaxRecord, v.session, maxWindow)
+// latest is a snapshot of the newest messages of a session, with the number of
+// each item.
+func (v *view) latest() (s snapshot, start key, err error) {
+	window, err := v.messages(queryMessagesBack, providers.MaxRecord, v.session, maxWindow)
 	if err != nil {
-		return nil, classify(v.ctx, "read messages", err)
+		return snapshot{}, key{}, err
 	}
-	defer rows.Close()
-	var out []*message
-	for rows.Next() {
-		m, err := v.scan(rows)
+	slices.Reverse(window)
+	full := len(window) == maxWindow
+	for {
+		parts, last, err := v.parts(window)
 		if err != nil {
-			return nil, err
+			return snapshot{}, key{}, err
 		}
-		out = append(out, m)
+		if last > 0 { // too many: the newest ones matter
+			window, full = window[len(window)/2:], true
+			continue
+		}
+		if full {
+			start = window[0].key
+		}
+		return arrange(window, parts, v.floor(window, start), true), start, nil
 	}
-	if err := rows.Err(); err != nil {
-		return nil, classify(v.ctx, "read messages", err)
+}
+
+// number gives each item its place in the numbering of records.
+func number(items []item) []int64 {
+	var out []int64
+	end := int64(0)
+	for _, i := range items {
+		out = append(out, max(end, i.At*slots))
+		end = out[len(out)-1] + 1
 	}
-	slices.Reverse(out)
-	return out, nil
+	return out
 }
 
 // rowsEnd is the end of a session without events, or the place before limit.
 func (v *view) rowsEnd(limit int64) (mark, error) {
-	window, err := v.recent()
+	s, start, err := v.latest()
 	if err != nil {
 		return mark{}, err
 	}
-	items, err := v.items(window, place{})
-	if err != nil {
-		return mark{}, err
-	}
-	at, off := place{}, int64(0)
-	for _, i := range items {
-		seq := max(off, i.at*slots)
+	items := append(s.history, s.news...)
+	at, off := place{Floor: start, Updated: v.updated}, int64(0)
+	var had kept
+	for n, seq := range number(items) {
+		i := items[n]
 		if limit >= 0 && seq >= limit {
 			break
 		}
-		at, off = at.after(i), seq+1
+		if i.Class == begins {
+			at.Newest = i.Msg.ID
+		}
+		if n < len(s.history) {
+			at.Walk = &i.spot
+		} else {
+			had = had.add(i, &at)
+		}
+		if n >= len(s.history)-1 {
+			at.Floor, at.Walk = s.floor, nil
+		}
+		off = seq + 1
 	}
-	at.Floor = floor(window, key{}, len(window) == maxWindow)
 	if off == 0 {
 		return mark{}, nil
 	}
@@ -114,20 +136,12 @@ func (v *view) rowsEnd(limit int64) (mark, error) {
 // rowsBack are the newest records of a session without events that begin
 // before off, newest first, about most bytes of them.
 func (v *view) rowsBack(off int64, most int) ([]providers.Record, error) {
-	window, err := v.recent()
+	s, _, err := v.latest()
 	if err != nil {
 		return nil, err
 	}
-	items, err := v.items(window, place{})
-	if err != nil {
-		return nil, err
-	}
-	var seqs []int64
-	end := int64(0)
-	for _, i := range items {
-		seq := max(end, i.at*slots)
-		seqs, end = append(seqs, seq), seq+1
-	}
+	items := append(s.history, s.news...)
+	seqs := number(items)
 	var out []providers.Record
 	for n, total := len(items)-1, 0; n >= 0 && total < most; n-- {
 		if seqs[n] >= off {

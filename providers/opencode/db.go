@@ -38,6 +38,9 @@ const (
 // limit of time.
 var errBusy = errors.New("the database is busy")
 
+// errSlow is an errBusy: our own limit of time.
+var errSlow = fmt.Errorf("%w (not done within %v)", errBusy, maxTransaction)
+
 // identity of a database file.
 type identity struct{ dev, ino uint64 }
 
@@ -79,6 +82,7 @@ type view struct {
 	session string
 	events  bool  // the database has the table of events
 	born    int64 // of the session, ms
+	updated int64 // of the session, ms
 }
 
 // look opens the database, runs f in one read transaction of at most 100 ms and
@@ -187,22 +191,22 @@ func (v *view) begin() error {
 	if v.session == "" {
 		return nil
 	}
-	var born sql.NullInt64
-	err = v.tx.QueryRowContext(v.ctx, queryBorn, v.session).Scan(&born)
+	var born, updated sql.NullInt64
+	err = v.tx.QueryRowContext(v.ctx, queryBorn, v.session).Scan(&born, &updated)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return fmt.Errorf("find session: %w", fs.ErrNotExist)
 	case err != nil:
 		return classify(v.ctx, "find session", err)
 	}
-	v.born = born.Int64
+	v.born, v.updated = born.Int64, updated.Int64
 	return nil
 }
 
 // Queries that run repeatedly: a test asks for their plans.
 const (
 	queryTable = `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'event'`
-	queryBorn  = `SELECT time_created FROM session WHERE id = ?`
+	queryBorn  = `SELECT time_created, time_updated FROM session WHERE id = ?`
 )
 
 // classify turns an error of SQLite into one of ours: without text of the
@@ -214,13 +218,13 @@ func classify(ctx context.Context, doing string, err error) error {
 		case codeBusy, codeLocked, codeReadonly, codeProtocol, codeSchema, codeCantOpen:
 			return fmt.Errorf("%s: %w (code %d)", doing, errBusy, code)
 		case codeInterrupt:
-			return fmt.Errorf("%s: %w (not done within %v)", doing, errBusy, maxTransaction)
+			return fmt.Errorf("%s: %w", doing, errSlow)
 		default:
 			return fmt.Errorf("%s: SQLite code %d", doing, code)
 		}
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("%s: %w (not done within %v)", doing, errBusy, maxTransaction)
+		return fmt.Errorf("%s: %w", doing, errSlow)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }

@@ -6,8 +6,9 @@
 // its own bundle for what was not recorded (so marked below: bundle).
 //
 // A session is rows: of the append-only table event by sequence where the
-// database has it, else of message and part by time (snapshot.go). Both give the
-// projector the same records. A change of the file or its -wal is the wake-up.
+// database has it, else of message and part by what is not known of the newest
+// two turns (snapshot.go). Both give the projector the same records. A change of
+// the file or its -wal is the wake-up.
 //
 // Exact: a turn's start (the prompt's text part), texts (a part that has ended),
 // the final (an assistant message that is complete, with a finish other than
@@ -42,5 +43,6 @@
 //
 // Bounds: state 4 KiB (6 turns, 7 messages, 40 given parts); a batch 256 rows; a
 // mark 1 KiB; 1 MiB of log; 256 sessions compared with a directory; 600 facts
-// looked back. Without events: 64 messages and 4,096 parts a look.
+// looked back. Without events: 64 messages and 4,096 parts a look, 64 items of
+// messages that go on.
 package opencode

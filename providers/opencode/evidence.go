@@ -32,7 +32,7 @@ const (
 
 const (
 	querySession  = `SELECT parent_id, directory, time_created, time_updated FROM session WHERE id = ?`
-	querySessions = `SELECT id, parent_id, directory, time_created, time_updated FROM session ORDER BY id LIMIT ?`
+	querySessions = `SELECT id, parent_id, directory, project_id, time_updated FROM session ORDER BY id LIMIT ?`
 )
 
 // Evidence follows the place of the process in the program's log to its run
@@ -40,6 +40,9 @@ const (
 // line (rank 3), then looks for sessions of the process's directory that
 // changed after it began (rank 4). A subagent's session stands for the one that
 // it works for.
+//
+// The log names a session that -c opens with its first prompt only; until then
+// the program's own choice is made again (continued.go).
 //
 // It reads at most 1 MiB of the log and a few indexed rows, and remembers
 // nothing. An error means that log or database could not be read now.
@@ -153,7 +156,7 @@ func (s *seeker) byLog() (e providers.Evidence, found bool, err error) {
 
 func (s *seeker) byArguments() (e providers.Evidence, found bool, err error) {
 	if s.call.session == "" {
-		return e, false, nil
+		return s.continued()
 	}
 	e = providers.Evidence{Rank: providers.Arguments, Source: fromArguments, At: s.p.Started}
 	if err := s.resolve(&e, s.call.session); err != nil {
@@ -217,31 +220,33 @@ func rootOf(ctx context.Context, db, session string) (root string, err error) {
 	return root, err
 }
 
+// dirs are the directories that the process may work in, without links.
+func (s *seeker) dirs() map[string]bool {
+	dirs := map[string]bool{real(s.call.where(s.p.CWD)): true}
+	if s.call.dir == "" {
+		dirs[real(s.p.CWD)] = true
+	}
+	return dirs
+}
+
 // byAgreement lists the sessions of the process's directory that changed after
 // it began.
 func (s *seeker) byAgreement() ([]providers.Evidence, error) {
 	if s.p.CWD == "" || s.p.Started.IsZero() {
 		return nil, nil
 	}
-	dirs := map[string]bool{real(s.p.CWD): true, real(s.call.where(s.p.CWD)): true}
-	if s.call.dir != "" {
-		dirs = map[string]bool{real(s.call.where(s.p.CWD)): true}
-	}
+	dirs := s.dirs()
 	var out []providers.Evidence
 	same := map[string]bool{}
 	for _, db := range s.dbs {
-		if _, err := os.Stat(db); errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		var found []candidate
-		err := look(s.ctx, db, "", func(v *view) (err error) {
-			found, err = v.changed(s.p.Started)
-			return err
-		})
+		all, _, err := s.newest(db)
 		if err != nil {
-			return nil, fmt.Errorf("opencode: %w", err)
+			return nil, err
 		}
-		for _, c := range found {
+		for _, c := range all {
+			if c.updated.Before(s.p.Started) {
+				continue
+			}
 			hit, known := same[c.dir]
 			if !known {
 				hit = dirs[c.dir] || dirs[real(c.dir)]
@@ -256,32 +261,49 @@ func (s *seeker) byAgreement() ([]providers.Evidence, error) {
 	return out, nil
 }
 
-// candidate is a session that changed while a process lived.
-type candidate struct{ id, dir string }
+// candidate is a session that no other started.
+type candidate struct {
+	id, dir, project string
+	updated          time.Time
+}
 
-// changed looks at the newest sessions: their ids are in the reverse order of
-// their making.
-func (v *view) changed(since time.Time) ([]candidate, error) {
+// newest lists the newest sessions of a database, and says whether those are all:
+// their ids are in the reverse order of their making.
+func (s *seeker) newest(db string) (out []candidate, all bool, err error) {
+	if _, err := os.Stat(db); errors.Is(err, fs.ErrNotExist) {
+		return nil, true, nil
+	}
+	err = look(s.ctx, db, "", func(v *view) (err error) {
+		out, all, err = v.candidates()
+		return err
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("opencode: %w", err)
+	}
+	return out, all, nil
+}
+
+func (v *view) candidates() (out []candidate, all bool, err error) {
 	rows, err := v.tx.QueryContext(v.ctx, querySessions, maxSessions)
 	if err != nil {
-		return nil, classify(v.ctx, "read sessions", err)
+		return nil, false, classify(v.ctx, "read sessions", err)
 	}
 	defer rows.Close()
-	var out []candidate
-	for rows.Next() {
+	seen := 0
+	for ; rows.Next(); seen++ {
 		var c candidate
-		var parent, dir sql.NullString
-		var created, updated sql.NullInt64
-		if err := rows.Scan(&c.id, &parent, &dir, &created, &updated); err != nil {
-			return nil, classify(v.ctx, "read sessions", err)
+		var parent, dir, project sql.NullString
+		var updated sql.NullInt64
+		if err := rows.Scan(&c.id, &parent, &dir, &project, &updated); err != nil {
+			return nil, false, classify(v.ctx, "read sessions", err)
 		}
-		c.dir = dir.String
-		if parent.String == "" && !millis(updated.Int64).Before(since) && sessionID.MatchString(c.id) && filepath.IsAbs(c.dir) {
+		c.dir, c.project, c.updated = dir.String, project.String, millis(updated.Int64)
+		if parent.String == "" && sessionID.MatchString(c.id) && filepath.IsAbs(c.dir) {
 			out = append(out, c)
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return nil, classify(v.ctx, "read sessions", err)
+		return nil, false, classify(v.ctx, "read sessions", err)
 	}
-	return out, nil
+	return out, seen < maxSessions, nil
 }

@@ -3,6 +3,8 @@ package opencode
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 )
 
 // infoOf reads what a message's row says.
@@ -42,4 +44,29 @@ func (m *message) event(session string, began bool) ([]byte, int64) {
 	}
 	out := fmt.Appendf(nil, `{"sessionID":%q,"info":%s}`, session, join(quoted("id", m.ID), body))
 	return out, int64(len(out))
+}
+
+func quoted(name, value string) string {
+	return `"` + name + `":` + strconv.QuoteToASCII(value) + `,`
+}
+
+// join puts members before those of an object.
+func join(members string, object []byte) []byte {
+	at := slices.Index(object, '{') + 1
+	rest := object[at:]
+	if empty(rest) {
+		members = members[:len(members)-1]
+	}
+	return append([]byte("{"+members), rest...)
+}
+
+func empty(rest []byte) bool {
+	for _, c := range rest {
+		switch c {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return c == '}'
+		}
+	}
+	return true
 }

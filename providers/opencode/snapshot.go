@@ -1,12 +1,8 @@
 package opencode
 
 import (
-	"cmp"
 	"database/sql"
-	"errors"
-	"fmt"
 	"slices"
-	"strconv"
 
 	"steno/providers"
 )
@@ -18,14 +14,20 @@ import (
 // ended.
 //
 // Each look goes over the messages from a floor on: the prompt before the
-// newest one. So it costs what two turns hold, not what the session does. A part
-// that is changed later than that (the program empties old tool output) is not
-// seen, and says nothing of turns.
+// newest one, or the first message before that which has not ended. So it costs
+// what two turns hold, not what the session does. These are given in the order
+// of time; what is before them and was not given yet, in the order of messages.
+//
+// What is changed in a message that has ended (the program empties old tool
+// output) says nothing of turns and is not given again. A message that is added
+// before the floor is history: an import. Where a clock that was set back makes
+// new messages look like that, the session's own time tells, and the place is
+// given up (verifyRows). A version of a part that has the millisecond and the
+// length of the one before cannot be told from it.
 
 const (
 	maxWindow = 64   // messages of one look
 	maxItems  = 4096 // parts of one look
-	maxTies   = 48   // items of one millisecond that a mark can tell apart
 	// slots is how many items of one millisecond have a position of their own.
 	slots = 1 << 10
 )
@@ -45,136 +47,172 @@ const (
 	queryMessage = `SELECT count(*) FROM message WHERE id = ?`
 )
 
-// place is a mark's part for these databases.
-type place struct {
-	At   int64    `json:"t"`           // time of the newest item that was given, ms
-	Ties []string `json:"h,omitempty"` // items of that time that were given
-	// Last stands for Ties when those are too many (an import gives all rows
-	// one time): what sorts behind it was not given.
-	Last  *tie `json:"l,omitempty"`
-	Begun key  `json:"b"` // the newest message that was announced
-	Floor key  `json:"f"` // the first message that is looked at again
+// snapshot is what a look found, in the order in which it is given.
+type snapshot struct {
+	history []item // of the messages before the floor that is to come
+	news    []item // of those behind it
+	floor   key
+	whole   bool // the window reaches to the newest message; else there are no news
 }
 
-// tie is the place of an item among those of its time.
-type tie struct {
-	Class uint8  `json:"c"`
-	Msg   key    `json:"m"`
-	Part  string `json:"p,omitempty"`
-}
-
-// key orders messages.
-type key struct {
-	At int64  `json:"t"`
-	ID string `json:"i,omitempty"`
-}
-
-func (k key) compare(o key) int { return cmp.Or(cmp.Compare(k.At, o.At), cmp.Compare(k.ID, o.ID)) }
-
-func (p *place) sound() bool {
-	ok := len(p.Ties) <= maxTies && len(p.Begun.ID) <= 64 && len(p.Floor.ID) <= 64 &&
-		(p.Last == nil || len(p.Last.Msg.ID) <= 64 && len(p.Last.Part) <= 64)
-	for _, h := range p.Ties {
-		ok = ok && len(h) <= 8
+// snapshot reads the messages from the floor of a place on.
+func (v *view) snapshot(at *place) (snapshot, error) {
+	window, err := v.window(at.Floor)
+	if err != nil {
+		return snapshot{}, err
 	}
-	return ok
+	whole, floor := len(window) <= maxWindow, key{}
+	if whole {
+		floor = v.floor(window, at.Floor)
+	} else {
+		window = window[:maxWindow]
+		floor = window[maxWindow-maxWindow/4].key
+	}
+	parts, last, err := v.parts(window)
+	if err != nil {
+		return snapshot{}, err
+	}
+	if last > 0 { // too many parts: those of the last message are not all there
+		floor, window, whole = window[last].key, window[:last], false
+	}
+	return arrange(window, parts, floor, whole), nil
 }
 
-// message is a row of that table.
-type message struct {
-	key
-	updated int64
-	size    int64
-	data    []byte
-	info    info
+func arrange(window []*message, parts map[string][]item, floor key, whole bool) snapshot {
+	s := snapshot{floor: floor, whole: whole}
+	for _, m := range window {
+		switch items := m.items(parts[m.ID]); {
+		case m.compare(floor) < 0:
+			slices.SortFunc(items, func(a, b item) int { return a.byMessage(b.spot) })
+			s.history = append(s.history, items...)
+		case whole:
+			s.news = append(s.news, items...)
+		}
+	}
+	slices.SortFunc(s.news, func(a, b item) int { return a.byTime(b.spot) })
+	return s
 }
 
-// item is one record to come.
-type item struct {
-	at    int64
-	class uint8 // of one time: beginnings, parts, ends
-	msg   *message
-	part  string
-	size  int64
-	slot  string // tells it apart among those of its time
-}
-
-const (
-	begins uint8 = iota
-	holds
-	ends
-)
-
-func compareItems(a, b item) int {
-	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.class, b.class), a.msg.compare(b.msg.key), cmp.Compare(a.part, b.part))
-}
-
+// nextRows is the batch after a place: history first, then news.
 func (v *view) nextRows(m mark, file identity, max, most int) (batch, error) {
 	at := place{}
-	switch {
-	case m.Rows != nil:
+	if m.Rows != nil {
 		at = *m.Rows
-	case m.Off > 0:
-		// Its table of events is gone: another, older database.
+	}
+	if reset, err := v.verifyRows(m, file); err != nil {
+		return batch{}, err
+	} else if reset != providers.Same {
 		end, err := v.rowsEnd(-1)
-		return batch{reset: providers.Replaced, end: end, size: end.Off}, err
+		return batch{reset: reset, end: end, size: end.Off}, err
 	}
-	if (m.Dev != file.dev || m.Ino != file.ino) && m.Rows != nil && at.Begun.ID != "" {
-		if found, err := v.hasMessage(at.Begun.ID); err != nil {
-			return batch{}, err
-		} else if !found {
-			end, err := v.rowsEnd(-1)
-			return batch{reset: providers.Replaced, end: end, size: end.Off}, err
-		}
-	}
-	window, full, err := v.window(at.Floor)
+	s, err := v.snapshot(&at)
 	if err != nil {
 		return batch{}, err
 	}
-	items, err := v.items(window, at)
-	if err != nil {
-		return batch{}, err
+	old, news, had := s.split(&at)
+	at.Updated = v.updated
+	if len(old) == 0 {
+		at.Floor, at.Walk = s.floor, nil
 	}
-	b := batch{}
+	b := batch{more: !s.whole}
 	places := []mark{m}
-	cut := false
-	for total := 0; len(items) > 0; items = items[1:] {
-		if len(b.records) > 0 && (total >= max || len(b.records) >= most) {
-			cut = true
+	for n, total := 0, 0; n < len(old)+len(news); n++ {
+		if n > 0 && (total >= max || n >= most) {
+			b.more = true
 			break
 		}
-		rec, err := v.record(items[0], places[len(places)-1].Off)
+		i := item{}
+		if n < len(old) {
+			i = old[n]
+		} else {
+			i = news[n-len(old)]
+		}
+		rec, err := v.record(i, places[n].Off)
+		if err != nil && n > 0 {
+			b.more = true
+			break
+		}
 		if err != nil {
-			if len(b.records) > 0 {
-				cut = true
-				break
-			}
 			return batch{}, err
 		}
-		at = at.after(items[0])
-		b.records = append(b.records, rec)
+		if i.Class == begins {
+			at.Newest = i.Msg.ID
+		}
+		switch {
+		case n < len(old)-1:
+			at.Walk = &i.spot
+		case n == len(old)-1:
+			at.Floor, at.Walk = s.floor, nil
+		default:
+			had = had.add(i, &at)
+		}
 		given := at
+		b.records = append(b.records, rec)
 		places = append(places, mark{Off: rec.End, Rows: &given})
 		total += len(rec.Data)
 	}
-	if !cut {
-		at.Floor = floor(window, at.Floor, full)
-		if n := len(places) - 1; n > 0 {
-			places[n].Rows.Floor = at.Floor
-		}
-	}
-	// A full window without a record would be asked for again and again; its
-	// floor moves with the first record behind it.
-	b.more = cut || full
-	if b.more && len(b.records) == 0 {
-		next := m
-		next.Rows = &at
-		places[0] = next
-		b.advance = &next
+	if len(b.records) == 0 && (m.Rows != nil || b.more) {
+		b.advance = &mark{Off: m.Off, Rows: &at}
 	}
 	b.marks = func(n int) mark { return places[n] }
 	b.size = places[len(places)-1].Off
 	return b, nil
+}
+
+// split takes away what was given. The items that Seen stands for are kept
+// apart; what it has of older versions is of no use any more.
+func (s *snapshot) split(at *place) (old, news []item, had kept) {
+	over := map[string]bool{}
+	fresh := func(i *item) bool {
+		if i.Class == begins {
+			over[i.Msg.ID] = at.over(i.msg)
+		}
+		return !at.given(i) && (i.Class == ends || !over[i.Msg.ID])
+	}
+	for _, i := range s.history {
+		if fresh(&i) {
+			old = append(old, i)
+		}
+	}
+	for _, i := range s.news {
+		switch {
+		case fresh(&i):
+			news = append(news, i)
+		case slices.Contains(at.Seen, i.slot):
+			had = append(had, i)
+		}
+	}
+	return old, news, had
+}
+
+// verifyRows says whether the rows are those that were read. A message that is
+// gone alone is none: /undo takes them away. A session whose own time has gone
+// back with it is an older copy; one whose time is before the floor may have
+// got messages that will never be looked at.
+func (v *view) verifyRows(m mark, file identity) (providers.Reset, error) {
+	switch {
+	case m.Rows == nil && m.Off > 0:
+		return providers.Replaced, nil // its table of events is gone: another, older database
+	case m.Rows == nil || m.Rows.Newest == "":
+		return providers.Same, nil
+	}
+	moved, back, lost := m.Dev != file.dev || m.Ino != file.ino, v.updated < m.Rows.Updated, v.updated < m.Rows.Floor.At
+	if m.Rows.Low != nil {
+		lost = lost || v.updated < m.Rows.Low.At
+	}
+	if !moved && !back {
+		return providers.Same, nil
+	}
+	found, err := v.hasMessage(m.Rows.Newest)
+	switch {
+	case err != nil:
+		return "", err
+	case moved && (back || !found):
+		return providers.Replaced, nil
+	case back && (!found || lost):
+		return providers.Rewritten, nil
+	}
+	return providers.Same, nil
 }
 
 func (v *view) hasMessage(id string) (bool, error) {
@@ -186,209 +224,91 @@ func (v *view) hasMessage(id string) (bool, error) {
 	return n > 0, nil
 }
 
-// window are the messages from the floor on, in order.
-func (v *view) window(floor key) (out []*message, full bool, err error) {
-	rows, err := v.tx.QueryContext(v.ctx, queryMessages, providers.MaxRecord, v.session, floor.At, floor.ID, maxWindow+1)
+// window are the messages from the floor on, in order; one more than a window
+// when there are more.
+func (v *view) window(floor key) (out []*message, err error) {
+	return v.messages(queryMessages, providers.MaxRecord, v.session, floor.At, floor.ID, maxWindow+1)
+}
+
+func (v *view) messages(query string, args ...any) (out []*message, err error) {
+	rows, err := v.tx.QueryContext(v.ctx, query, args...)
 	if err != nil {
-		return nil, false, classify(v.ctx, "read messages", err)
+		return nil, classify(v.ctx, "read messages", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
-		m, err := v.scan(rows)
-		if err != nil {
-			return nil, false, err
+		m := &message{}
+		var size sql.NullInt64
+		if err := rows.Scan(&m.ID, &m.At, &m.updated, &size, &m.data); err != nil {
+			return nil, classify(v.ctx, "read messages", err)
 		}
-		if len(out) == maxWindow {
-			return out, true, nil
+		m.size = size.Int64
+		if gapOf(m.data, m.size) == providers.Whole {
+			m.info = infoOf(m.data)
 		}
 		out = append(out, m)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, false, classify(v.ctx, "read messages", err)
-	}
-	return out, false, nil
-}
-
-func (v *view) scan(rows *sql.Rows) (*message, error) {
-	m := &message{}
-	var size sql.NullInt64
-	if err := rows.Scan(&m.ID, &m.At, &m.updated, &size, &m.data); err != nil {
 		return nil, classify(v.ctx, "read messages", err)
 	}
-	m.size = size.Int64
-	if gapOf(m.data, m.size) == providers.Whole {
-		m.info = infoOf(m.data)
-	}
-	return m, nil
-}
-
-// items are what the window has that is behind the place, in order.
-func (v *view) items(window []*message, at place) ([]item, error) {
-	if len(window) == 0 {
-		return nil, nil
-	}
-	parts, err := v.parts(window)
-	if err != nil {
-		return nil, err
-	}
-	var out []item
-	for _, m := range window {
-		if len(m.ID) > 64 {
-			continue // no id of the program; a mark could not hold it
-		}
-		if m.compare(at.Begun) > 0 {
-			out = append(out, item{at: m.At, class: begins, msg: m, slot: short("b" + m.ID)})
-		}
-		mine, newest := parts[m.ID], max(m.At, m.updated)
-		for i := range mine {
-			mine[i].msg, mine[i].at = m, max(mine[i].at, m.At)
-			newest = max(newest, mine[i].at)
-		}
-		if i := m.info; i.Role == "assistant" && (i.Time.Completed > 0 || i.Finish != "" || i.Error != nil) {
-			mine = append(mine, item{at: newest, class: ends, msg: m, slot: short("e" + m.ID)})
-		}
-		for _, i := range mine {
-			if at.before(i) {
-				out = append(out, i)
-			}
-		}
-	}
-	slices.SortFunc(out, compareItems)
 	return out, nil
 }
 
-// parts are those of the messages of a window, without their data.
-func (v *view) parts(window []*message) (map[string][]item, error) {
-	first, last := window[0].key, window[len(window)-1].key
-	rows, err := v.tx.QueryContext(v.ctx, queryParts, v.session, first.At, first.ID, last.At, last.ID, maxItems)
+// parts are those of the messages of a window, without their data. When they are
+// too many, last is the place in the window of the last one that was read.
+func (v *view) parts(window []*message) (out map[string][]item, last int, err error) {
+	if len(window) == 0 {
+		return nil, 0, nil
+	}
+	first, end := window[0].key, window[len(window)-1].key
+	rows, err := v.tx.QueryContext(v.ctx, queryParts, v.session, first.At, first.ID, end.At, end.ID, maxItems)
 	if err != nil {
-		return nil, classify(v.ctx, "read parts", err)
+		return nil, 0, classify(v.ctx, "read parts", err)
 	}
 	defer rows.Close()
-	out := map[string][]item{}
-	for rows.Next() {
-		var of string
+	out = map[string][]item{}
+	n, of := 0, ""
+	for ; rows.Next(); n++ {
 		var size sql.NullInt64
-		i := item{class: holds}
-		if err := rows.Scan(&of, &i.part, &i.at, &size); err != nil {
-			return nil, classify(v.ctx, "read parts", err)
+		i := item{spot: spot{Class: holds}}
+		if err := rows.Scan(&of, &i.Part, &i.At, &size); err != nil {
+			return nil, 0, classify(v.ctx, "read parts", err)
 		}
-		if len(i.part) > 64 {
-			continue // no id of the program; a mark could not hold it
-		}
-		i.size, i.slot = size.Int64, short("p"+i.part)
+		i.size = size.Int64
+		i.slot = slotOf(holds, i.Part, i.At, i.size)
 		out[of] = append(out[of], i)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, classify(v.ctx, "read parts", err)
+		return nil, 0, classify(v.ctx, "read parts", err)
 	}
-	return out, nil
+	if n == maxItems {
+		last = slices.IndexFunc(window, func(m *message) bool { return m.ID == of })
+	}
+	return out, last, nil
 }
 
-// after is the place behind an item.
-func (p place) after(i item) place {
-	if i.class == begins {
-		// Beginnings have a place of their own.
-		if p.Begun = i.msg.key; i.at > p.At {
-			p.At, p.Ties, p.Last = i.at, nil, nil
-		}
-		return p
-	}
-	switch {
-	case i.at > p.At:
-		p.At, p.Ties, p.Last = i.at, []string{i.slot}, nil
-	case i.at < p.At:
-	case p.Last == nil && len(p.Ties) < maxTies:
-		p.Ties = append(slices.Clone(p.Ties), i.slot)
-	case p.Last == nil || p.before(i):
-		p.Ties, p.Last = nil, i.tie()
-	}
-	return p
-}
-
-// before says whether an item is behind the place.
-func (p place) before(i item) bool {
-	switch {
-	case i.at != p.At:
-		return i.at > p.At
-	case p.Last != nil:
-		l := item{at: p.At, class: p.Last.Class, msg: &message{key: p.Last.Msg}, part: p.Last.Part}
-		return compareItems(i, l) > 0
-	}
-	return !slices.Contains(p.Ties, i.slot)
-}
-
-func (i item) tie() *tie { return &tie{i.class, i.msg.key, i.part} }
-
-// floor is where the next look begins: at the prompt before the newest one, or
-// near the end of a full window.
-func floor(window []*message, old key, full bool) key {
-	if full {
-		return window[len(window)-maxWindow/4].key
-	}
-	prompts := 0
+// floor is where the next look begins.
+func (v *view) floor(window []*message, old key) key {
+	at, prompts := old, 0
 	for _, m := range slices.Backward(window) {
 		if m.info.Role == "user" {
 			if prompts++; prompts == 2 {
-				return m.key
+				at = m.key
+				break
 			}
 		}
 	}
-	return old
-}
-
-// record composes the event that an item stands for.
-func (v *view) record(i item, off int64) (providers.Record, error) {
-	seq := max(off, i.at*slots)
-	r := row{seq: seq}
-	switch i.class {
-	case begins:
-		r.kind.String = "message.updated.1"
-		r.data, r.size.Int64 = i.msg.event(v.session, true)
-	case ends:
-		r.kind.String = "message.updated.1"
-		r.data, r.size.Int64 = i.msg.event(v.session, false)
-	case holds:
-		r.kind.String = "message.part.updated.1"
-		var data []byte
-		r.size.Int64 = i.size
-		if i.size <= providers.MaxRecord {
-			err := v.tx.QueryRowContext(v.ctx, queryPart, i.part).Scan(&data)
-			if err != nil && !errors.Is(err, sql.ErrNoRows) {
-				return providers.Record{}, classify(v.ctx, "read part", err)
-			}
-		}
-		if g := gapOf(data, i.size); g == providers.Whole {
-			data = join(quoted("id", i.part)+quoted("messageID", i.msg.ID), data)
-			r.data = fmt.Appendf(nil, `{"sessionID":%q,"part":%s,"time":%d}`, v.session, data, i.at)
-		} else {
-			r.data = data
+	for _, m := range window {
+		if m.info.Role == "assistant" && !m.ending().final() {
+			at = m.min(at)
+			break
 		}
 	}
-	return r.record(), nil
-}
-
-func quoted(name, value string) string {
-	return `"` + name + `":` + strconv.QuoteToASCII(value) + `,`
-}
-
-// join puts members before those of an object.
-func join(members string, object []byte) []byte {
-	at := slices.Index(object, '{') + 1
-	rest := object[at:]
-	if empty(rest) {
-		members = members[:len(members)-1]
+	// The session is touched by each prompt. If its time is before them, their
+	// clock was set back, and the next ones are dated like it.
+	at = key{At: v.updated}.min(at)
+	if at.compare(old) < 0 {
+		return old
 	}
-	return append([]byte("{"+members), rest...)
-}
-
-func empty(rest []byte) bool {
-	for _, c := range rest {
-		switch c {
-		case ' ', '\t', '\r', '\n':
-		default:
-			return c == '}'
-		}
-	}
-	return true
+	return at
 }

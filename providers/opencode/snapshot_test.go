@@ -3,7 +3,6 @@ package opencode
 import (
 	"database/sql"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -287,32 +286,6 @@ func TestRowsInBulk(t *testing.T) {
 		}
 		if len(texts) != 599 || gaps != 1 || len(recs) != 900 {
 			t.Errorf("%d bytes at a time: %d texts, %d gaps, %d records", size, len(texts), gaps, len(recs))
-		}
-	}
-}
-
-// A message that begins in the millisecond of parts that were given does not
-// bring those back.
-func TestBeginningsKeepTheTies(t *testing.T) {
-	m := &message{key: key{At: 7, ID: "msg_2"}}
-	p := place{}
-	var parts []item
-	for i := range 2 * maxTies {
-		part := fmt.Sprintf("prt_%03d", i)
-		parts = append(parts, item{at: 7, class: holds, msg: &message{key: key{At: 6, ID: "msg_1"}}, part: part, slot: short("p" + part)})
-	}
-	for n, i := range parts {
-		p = p.after(i)
-		p = p.after(item{at: 7, class: begins, msg: m})
-		for _, given := range parts[:n+1] {
-			if p.before(given) {
-				t.Fatalf("after %d parts, %s comes again", n+1, given.part)
-			}
-		}
-		for _, next := range parts[n+1:] {
-			if !p.before(next) {
-				t.Fatalf("after %d parts, %s is lost", n+1, next.part)
-			}
 		}
 	}
 }
