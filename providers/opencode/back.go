@@ -8,7 +8,7 @@ import (
 )
 
 // backRows is how many rows one look backwards takes.
-const backRows = 64
+const backRows = maxRows
 
 // Back reads the rows before a mark, newest first.
 func (Provider) Back(a providers.Artifact, saved []byte, most int64) (providers.Backward, error) {

@@ -180,6 +180,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// Field list: C18. Directories are compared without symbolic links.
 func TestAgreement(t *testing.T) {
 	h := newHome(t, "opencode.db")
 	real := filepath.Join(h.dir, "real")

@@ -17,7 +17,7 @@ const plainSession = "ses_dd23788a9ffemZn0ip4YuiY1vO"
 // with a reader that goes on from a new mark each time.
 type old struct {
 	t    testing.TB
-	p    *program
+	exec func(query string)
 	a    providers.Artifact
 	mark []byte
 	last int64 // End of the newest record
@@ -25,13 +25,21 @@ type old struct {
 
 func withoutEvents(t testing.TB) *old {
 	path, p := apart(t, "plain")
-	p.exec("DROP TABLE event; DROP TABLE event_sequence; DELETE FROM part; DELETE FROM message; UPDATE session SET time_created = 1, time_updated = 1")
-	return &old{t: t, p: p, a: rowsOf(path, plainSession)}
+	p.exec("DROP TABLE event; DROP TABLE event_sequence")
+	o := &old{exec: p.exec, a: rowsOf(path, plainSession)}
+	o.begin(t)
+	return o
+}
+
+// begin empties the session.
+func (o *old) begin(t testing.TB) {
+	o.t, o.mark, o.last = t, nil, 0
+	o.exec("DELETE FROM part; DELETE FROM message; UPDATE session SET time_created = 1, time_updated = 1")
 }
 
 func (o *old) message(id string, created, updated int64, data string) {
 	o.t.Helper()
-	o.p.exec(fmt.Sprintf(`INSERT INTO message VALUES('%s', '%s', %d, %d, '%s') ON CONFLICT(id) DO UPDATE SET time_updated = %[4]d, data = '%[5]s'`,
+	o.exec(fmt.Sprintf(`INSERT INTO message VALUES('%s', '%s', %d, %d, '%s') ON CONFLICT(id) DO UPDATE SET time_updated = %[4]d, data = '%[5]s'`,
 		id, plainSession, created, updated, data))
 }
 
@@ -39,7 +47,7 @@ func (o *old) user(id string, at int64) {
 	o.t.Helper()
 	o.message(id, at, at, fmt.Sprintf(`{"role":"user","time":{"created":%d}}`, at))
 	o.part("p"+id, id, at, `{"type":"text","text":"prompt `+id+`"}`)
-	o.p.exec(fmt.Sprintf(`UPDATE session SET time_updated = %d`, at))
+	o.exec(fmt.Sprintf(`UPDATE session SET time_updated = %d`, at))
 }
 
 func (o *old) reply(id, parent string, at int64) {
@@ -54,7 +62,7 @@ func (o *old) end(id, parent, finish string, created, at int64) {
 
 func (o *old) part(id, msg string, at int64, data string) {
 	o.t.Helper()
-	o.p.exec(fmt.Sprintf(`INSERT INTO part VALUES('%s', '%s', '%s', %d, %[4]d, '%[5]s') ON CONFLICT(id) DO UPDATE SET time_updated = %[4]d, data = '%[5]s'`,
+	o.exec(fmt.Sprintf(`INSERT INTO part VALUES('%s', '%s', '%s', %d, %[4]d, '%[5]s') ON CONFLICT(id) DO UPDATE SET time_updated = %[4]d, data = '%[5]s'`,
 		id, msg, plainSession, at, data))
 }
 
@@ -276,9 +284,9 @@ func TestLongHistory(t *testing.T) {
 						INSERT INTO part VALUES('q%[1]s', '%[1]s', '%[2]s', %[3]d, %[4]d, '{"type":"text","text":"said %[1]s","time":{"start":1,"end":%[4]d}}');`, a, plainSession, at, at+50, u)
 					want = append(want, "begin "+a, "part q"+a, "end "+a)
 				}
-				o.p.exec(b.String())
+				o.exec(b.String())
 			}
-			o.p.exec("UPDATE session SET time_updated = 1000000;" + change)
+			o.exec("UPDATE session SET time_updated = 1000000;" + change)
 			recs, reset := o.records(5000)
 			got := names(t, recs)
 			if name == "imported" { // within the newest two turns time alone tells
@@ -324,14 +332,14 @@ func TestRowsTakenAway(t *testing.T) {
 	}
 	t.Run("undo", func(t *testing.T) {
 		o := begun(t)
-		o.p.exec(`DELETE FROM part WHERE message_id = 'msg_u2'; DELETE FROM message WHERE id = 'msg_u2'; UPDATE session SET time_updated = 2500`)
+		o.exec(`DELETE FROM part WHERE message_id = 'msg_u2'; DELETE FROM message WHERE id = 'msg_u2'; UPDATE session SET time_updated = 2500`)
 		o.want("after it", "")
 		o.user("msg_u3", 3000)
 		o.want("next", "begin msg_u3, part pmsg_u3")
 	})
 	t.Run("older state", func(t *testing.T) {
 		o := begun(t)
-		o.p.exec(`DELETE FROM part WHERE message_id = 'msg_u2'; DELETE FROM message WHERE id = 'msg_u2'; UPDATE session SET time_updated = 1000`)
+		o.exec(`DELETE FROM part WHERE message_id = 'msg_u2'; DELETE FROM message WHERE id = 'msg_u2'; UPDATE session SET time_updated = 1000`)
 		o.want("after it", "reset rewritten")
 		o.user("msg_u3", 3000)
 		o.want("next", "begin msg_u3, part pmsg_u3")
@@ -343,57 +351,83 @@ func TestRowsTakenAway(t *testing.T) {
 func TestRowsAtRandom(t *testing.T) {
 	for seed := range uint64(4) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
-		o := withoutEvents(t)
-		now := int64(1_000_000)
-		tick := func() int64 {
-			now += []int64{0, 0, 1, 40}[rnd.IntN(4)]
-			return now - []int64{0, 0, 0, 1, 300}[rnd.IntN(5)]
+		withoutEvents(t).anything(120, func(n int) int { return rnd.IntN(n) })
+	}
+}
+
+// FuzzRowsWithoutEvents is the same for writers that are made up.
+func FuzzRowsWithoutEvents(f *testing.F) {
+	path, db := live(f, "plain")
+	execute(f, db, "DROP TABLE event; DROP TABLE event_sequence")
+	o := &old{a: rowsOf(path, plainSession)}
+	o.exec = func(query string) { execute(o.t, db, query) }
+	for seed := range uint64(8) {
+		rnd, choices := rand.New(rand.NewPCG(seed, 9)), make([]byte, 150)
+		for i := range choices {
+			choices[i] = byte(rnd.Uint32())
 		}
-		due := map[string]bool{}
-		var prompt, reply string
-		var created int64
-		var parts []string
-		for n := range 100 {
-			switch what := rnd.IntN(10); {
-			case prompt == "" || reply == "" && what < 3:
-				prompt = fmt.Sprintf("msg_%04du", n)
-				tick()
-				o.user(prompt, now)
-				due["begin "+prompt], due["part p"+prompt] = true, true
-			case reply == "":
-				tick()
-				reply, created, parts = fmt.Sprintf("msg_%04da", n), now, nil
-				o.reply(reply, prompt, created)
-				due["begin "+reply] = true
-			case what < 5 && len(parts) < 25:
-				parts = append(parts, fmt.Sprintf("prt_%03d_%d", rnd.IntN(1000), n))
-				o.part(parts[len(parts)-1], reply, tick(), `{"type":"text","text":"","time":{"start":1}}`)
-				due["part "+parts[len(parts)-1]] = true
-			case what < 8 && len(parts) > 0:
-				id := parts[rnd.IntN(len(parts))]
-				o.text(id, reply, tick(), strings.Repeat("x", n))
-				due["part "+id] = true
-			case what == 8:
-				o.end(reply, prompt, "stop", created, max(tick(), created))
-				due["end "+reply] = true
-				reply = ""
+		f.Add(choices)
+	}
+	f.Fuzz(func(t *testing.T, choices []byte) {
+		o.begin(t)
+		o.anything(60, func(n int) int {
+			if len(choices) == 0 {
+				return 0
 			}
-			if rnd.IntN(3) > 0 {
-				continue
+			c := int(choices[0])
+			choices = choices[1:]
+			return c % n
+		})
+	})
+}
+
+// anything is a writer of some steps that choose decides, and its reader.
+func (o *old) anything(steps int, choose func(n int) int) {
+	now := int64(1_000_000)
+	step := func() int64 { now += []int64{0, 0, 1, 40}[choose(4)]; return now }
+	about := func() int64 { return step() - []int64{0, 0, 0, 1, 300}[choose(5)] }
+	due := map[string]bool{}
+	var prompt, reply string
+	var created int64
+	var parts []string
+	for n := range steps {
+		switch what := choose(10); {
+		case prompt == "" || reply == "" && what < 3:
+			prompt = fmt.Sprintf("msg_%04du", n)
+			o.user(prompt, step())
+			due["begin "+prompt], due["part p"+prompt] = true, true
+		case reply == "":
+			reply, created, parts = fmt.Sprintf("msg_%04da", n), step(), nil
+			o.reply(reply, prompt, created)
+			due["begin "+reply] = true
+		case what < 5 && len(parts) < 25:
+			parts = append(parts, fmt.Sprintf("prt_%03d_%d", choose(1000), n))
+			o.part(parts[len(parts)-1], reply, about(), `{"type":"text","text":"","time":{"start":1}}`)
+			due["part "+parts[len(parts)-1]] = true
+		case what < 8 && len(parts) > 0:
+			id := parts[choose(len(parts))]
+			o.text(id, reply, about(), strings.Repeat("x", n))
+			due["part "+id] = true
+		case what == 8:
+			o.end(reply, prompt, "stop", created, max(about(), created))
+			due["end "+reply] = true
+			reply = ""
+		}
+		if choose(3) > 0 {
+			continue
+		}
+		recs, reset := o.records([]int{1, 500, 1 << 20}[choose(3)])
+		if reset != providers.Same {
+			o.t.Fatalf("step %d: reset %q", n, reset)
+		}
+		for _, name := range names(o.t, recs) {
+			if !due[name] {
+				o.t.Fatalf("step %d: %s is twice", n, name)
 			}
-			recs, reset := o.records([]int{1, 500, 1 << 20}[rnd.IntN(3)])
-			if reset != providers.Same {
-				t.Fatalf("seed %d: reset %q", seed, reset)
-			}
-			for _, name := range names(t, recs) {
-				if !due[name] {
-					t.Fatalf("seed %d, step %d: %s is twice", seed, n, name)
-				}
-				delete(due, name)
-			}
-			for name := range due {
-				t.Fatalf("seed %d, step %d: %s is lost", seed, n, name)
-			}
+			delete(due, name)
+		}
+		for name := range due {
+			o.t.Fatalf("step %d: %s is lost", n, name)
 		}
 	}
 }

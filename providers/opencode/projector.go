@@ -22,7 +22,8 @@ type projector struct {
 	// asked waits for the texts that began before the question.
 	asked *asked
 	back  []fact
-	seen  []string // prompts that the rewinding met, by message
+	seen  []string        // prompts that the rewinding met, by message
+	calls map[string]bool // tool parts that it met
 }
 
 // held is what silence after a completed message means.
@@ -191,7 +192,8 @@ func (p *projector) remove(f *fact) {
 }
 
 // Rewinding. Few records say anything of turns; their facts are kept, and
-// projected in order as if the session began there.
+// projected in order as if the session began there. Of a tool call, which may
+// have thousands of versions, the newest one counts.
 const (
 	backFacts   = 600
 	backPrompts = 3
@@ -207,6 +209,14 @@ func (p *projector) Rewind(r providers.Record) bool {
 		if !f.ended && !f.synthetic && f.text != "" && !f.began && len(p.seen) < backPrompts {
 			p.seen = append(p.seen, f.id)
 		}
+	case toolPart:
+		if p.calls[f.part] {
+			return false
+		}
+		if p.calls == nil {
+			p.calls = map[string]bool{}
+		}
+		p.calls[f.part] = true // at most backFacts
 	}
 	f.drift, f.approval = nil, nil
 	if len(f.text) > maxText {
@@ -231,5 +241,5 @@ func (p *projector) Rewound() {
 	}
 	p.asked = nil // it was asked before
 	p.Settle()
-	p.back, p.seen, p.out = nil, nil, nil
+	p.back, p.seen, p.calls, p.out = nil, nil, nil, nil
 }

@@ -260,6 +260,7 @@ func swap(t *testing.T, path string, change func(*sql.DB)) {
 	}
 }
 
+// Field list: D28. Events of a session that was deleted say nothing.
 func TestGone(t *testing.T) {
 	const s = "ses_dd23788a9ffemZn0ip4YuiY1vO"
 	check := func(t *testing.T, a providers.Artifact, m []byte) {
@@ -324,7 +325,8 @@ func TestOpenAndAbortedTransactions(t *testing.T) {
 	}
 }
 
-// A lock that keeps readers out is an error that passes, and moves nothing.
+// Field list: E3. A lock that keeps readers out is an error that passes, and
+// moves nothing.
 func TestBusy(t *testing.T) {
 	path, p := apart(t, "plain")
 	const s = "ses_dd23788a9ffemZn0ip4YuiY1vO"
