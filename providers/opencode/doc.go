@@ -27,6 +27,15 @@
 // by Ctrl-C or kill -9. Attached clients of serve are told apart by -s alone;
 // serve, web and acp own no pane.
 //
+// Seen with the program itself (1.18.33, 2026-12-01, cmd/e2e): a session that -c
+// opens is named in the log with its first prompt; five retries at most, then the
+// error is recorded; an error within a stream is an UnknownError, whatever its
+// code; only a subagent's permission can be refused with words, and its loop goes
+// on. Experimental: plan_exit asks, and records no question; "no" is a dismissed
+// question, "yes" a synthetic message, both of the same turn; a subagent in the
+// background reports in a synthetic message after the final, which reopens the
+// last turn (D23).
+//
 // Other than the recorded cases say (bundle): finish "unknown" lets the loop go
 // on; so does any finish beside a call; after an overflow the program may repeat
 // the prompt in a message of its own; /fork copies messages with their old times,

@@ -39,6 +39,7 @@ type fact struct {
 	completed  time.Time
 
 	child, summary, synthetic  bool
+	task                       bool // of a synthetic text: the report of a subagent in the background
 	dir                        string
 	finish                     string
 	failed, aborted            bool
@@ -218,6 +219,7 @@ func (f *fact) readPart(p *part) {
 			f.at = stamp(p.Time.End)
 		}
 		f.text = strings.TrimSpace(p.Text)
+		f.task = f.synthetic && strings.HasPrefix(f.text, `<task id="ses_`)
 		if f.text != "" {
 			sum := sha256.Sum256([]byte(f.text))
 			f.input = hex.EncodeToString(sum[:])

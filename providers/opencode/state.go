@@ -50,6 +50,7 @@ type turn struct {
 	Phase string `json:"p"`
 	At    int64  `json:"a,omitempty"` // ms, while pending
 	Syn   bool   `json:"s,omitempty"` // pending, and only the program's words so far
+	Task  bool   `json:"k,omitempty"` // those are the report of a subagent
 	Input string `json:"h,omitempty"` // hash of the prompt
 }
 
@@ -218,6 +219,16 @@ func (s *state) give(id string) bool {
 func (s *state) newest() string {
 	for _, t := range slices.Backward(s.Turns) {
 		if t.Phase == open {
+			return t.ID
+		}
+	}
+	return ""
+}
+
+// last is the newest turn that has begun, "" when there is none.
+func (s *state) last() string {
+	for _, t := range slices.Backward(s.Turns) {
+		if t.Phase != pending {
 			return t.ID
 		}
 	}

@@ -29,7 +29,7 @@ func (p *projector) copied(f *fact) bool {
 func (p *projector) start(t *turn, input string) {
 	p.release()
 	id, at := t.ID, millis(t.At)
-	t.Phase, t.Input, t.At, t.Syn = open, input, 0, false
+	t.Phase, t.Input, t.At, t.Syn, t.Task = open, input, 0, false, false
 	// It began now, whenever its message came.
 	moved := *t
 	p.s.dropTurn(id)
@@ -39,10 +39,17 @@ func (p *projector) start(t *turn, input string) {
 	p.emit(providers.Draft{Key: "turn/" + id + "/agent", Kind: providers.TurnStateChanged, Turn: id, At: at, State: providers.WaitingOnAgent})
 }
 
-// continues makes a user's message a part of the turn that is open.
+// continues makes a user's message a part of the turn that is open. The report
+// of a subagent in the background goes on with the last turn, which its final had
+// ended (D23).
 func (p *projector) continues(id string) {
+	task := p.s.turn(id) != nil && p.s.turn(id).Task
 	p.s.dropTurn(id)
-	p.s.addAlias(alias{ID: id, Turn: p.s.newest()})
+	turn := p.s.newest()
+	if turn == "" && task {
+		turn = p.s.last()
+	}
+	p.s.addAlias(alias{ID: id, Turn: turn})
 }
 
 // textOf takes a text: of a prompt, or of an answer.
@@ -92,7 +99,7 @@ func (p *projector) promptText(t *turn, f *fact) {
 	switch {
 	case t.Phase != pending:
 	case f.synthetic:
-		t.Syn = true
+		t.Syn, t.Task = true, t.Task || f.task
 	case f.text == "":
 	case p.s.Replay && f.input == p.inputOf(p.s.newest()):
 		// The context was too long: the program compacts it and then repeats
