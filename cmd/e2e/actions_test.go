@@ -213,6 +213,9 @@ func command(text string) action {
 // key was lost.
 var swallowed = 8 * time.Second
 
+// redrawn is how long a program may take to draw its screen anew.
+const redrawn = 150 * time.Millisecond
+
 // enter presses Enter and waits until what was typed is taken. A program that is
 // busy with its own screen can swallow the key (Codex right after /new does, on
 // a busy machine): then the text stays where it is, and a person presses Enter
@@ -220,16 +223,19 @@ var swallowed = 8 * time.Second
 // the model since, so that the second Enter cannot answer a dialog of the first.
 func (a *agent) enter(text string, taken func() bool) {
 	a.w.t.Helper()
-	asked := len(a.w.model.Requests())
+	before := len(a.w.model.Requests())
+	asked := func() bool { return len(a.w.model.Requests()) > before }
+	// A screen that is just drawn anew lacks lines for a moment: once is not enough.
+	sure := func() bool { return asked() || taken() && (within(redrawn, asked) || taken()) }
 	key("Enter")(a)
-	if within(times(swallowed), taken) || len(a.w.model.Requests()) > asked {
+	if within(times(swallowed), sure) {
 		return
 	}
 	if a.composed(text) {
 		a.w.t.Logf("Enter was swallowed after %s", text)
 		key("Enter")(a)
 	}
-	a.w.eventually("the program takes "+text, taken)
+	a.w.eventually("the program takes "+text, sure)
 }
 
 // composed tells whether a text, or its first line, still stands where prompts
