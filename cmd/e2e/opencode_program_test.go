@@ -46,6 +46,7 @@ func settleOpencode(w *world, _ []string) {
   }}
 }
 `, w.model.URL()))
+	w.write(".local/state/opencode/kv.json", `{"animations_enabled": false}`)
 	// The program installs the package for writing plugins, unless it was.
 	const lock = `{"name": "opencode", %s"dependencies": {"@opencode-ai/plugin": "1.18.33"}%s}`
 	w.write(".config/opencode/package.json", fmt.Sprintf(lock, "", ""))
@@ -55,6 +56,14 @@ func settleOpencode(w *world, _ []string) {
 
 // asking has the program ask before it runs a command.
 var asking = reconfigured(opencodeConfig, `"permission": {`, `"permission": {"bash": "ask", `)
+
+// experimental turns on what the program calls so.
+func experimental(name string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		shell("export OPENCODE_EXPERIMENTAL_" + name + "=1")(a)
+	}
+}
 
 // opencodeFiled waits until OpenCode's database has so many events that are like a
 // pattern.

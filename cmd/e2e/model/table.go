@@ -63,6 +63,11 @@ var scripts = map[string]Script{
 		answer(call(agentTool, object{"prompt": "SCENARIO:subwork", "background": true})),
 		say("AGENTS: it works."),
 	},
+	// The same, but the subagent ends when it is let go on.
+	"agentsheld": {
+		answer(call(agentTool, object{"prompt": "SCENARIO:silent", "background": true})),
+		say("AGENTS: it works."),
+	},
 	"background": {
 		answer(call(shellTool, object{"command": "sleep 1; echo bg", "background": true})),
 		say("BACKGROUND: it runs."),

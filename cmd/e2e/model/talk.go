@@ -66,10 +66,10 @@ var (
 	// as the model's words.
 	compacted = regexp.MustCompile(`Continue if you have next steps`)
 	// notice tells the model that something in the background ended: Kimi Code,
-	// Copilot CLI.
-	notice = regexp.MustCompile(`<notification |<system_notification>`)
+	// Copilot CLI, OpenCode.
+	notice = regexp.MustCompile(`<notification |<system_notification>|<task id="`)
 	// nudge is what the programs say to make a turn go on.
-	nudge = regexp.MustCompile(`^(System: )?Please continue`)
+	nudge = regexp.MustCompile(`^(System: )?Please continue|^The plan at \S+ has been approved`)
 )
 
 // plainText is the text of a message whose content is a string or a list of

@@ -151,7 +151,7 @@ var opencodeTools = program{
 	},
 	exitPlanTool: func(object, string) (string, object) { return "plan_exit", object{} },
 	agentTool: func(in object, _ string) (string, object) {
-		return "task", object{"description": "sub work", "prompt": in["prompt"], "subagent_type": "general"}
+		return "task", with(object{"description": "sub work", "prompt": in["prompt"], "subagent_type": "general"}, in, "background", true)
 	},
 }
 
