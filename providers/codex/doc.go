@@ -10,7 +10,8 @@
 // recorded: files that hold response_items or events alone, forks of builds
 // that copied history, codes of errors that no test server could cause
 // (sandbox_error, session_budget_exceeded, misalignment, unauthorized), the
-// names turn_started and turn_complete.
+// names turn_started and turn_complete. Types of records that the program of
+// 0.171.0 does not name are reported (Drift); they make no event.
 //
 // Differs from the documents (2026-11-30, version 0.171.0, make e2e). After /new
 // an embedded process keeps the old rollout and its lock open beside the new

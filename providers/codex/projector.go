@@ -15,6 +15,7 @@ type projector struct {
 	back []fact // records seen by Rewind, newest first
 	look lookBack
 	out  []providers.Draft
+	drift
 }
 
 var (
@@ -34,6 +35,7 @@ func newProjector(a providers.Artifact, saved []byte) *projector {
 // Project takes the next record.
 func (p *projector) Project(r providers.Record) []providers.Draft {
 	f := decode(r)
+	p.drift.add(f.unknown)
 	p.out = nil
 	p.apply(&f)
 	if f.what == gapRecord {

@@ -59,6 +59,8 @@ type fact struct {
 	review     bool // work: item EnteredReviewMode
 	paginated  bool // metaRecord
 	header     header
+
+	unknown string // a type that the program did not have
 }
 
 // decode reduces a record. It never fails: what it does not know is nothing.
@@ -79,7 +81,11 @@ func decode(r providers.Record) fact {
 			payload = val
 		}
 		return true
-	}) || !scan.IsObject(payload) {
+	}) {
+		return f
+	}
+	f.note("", typ, knownTypes)
+	if !scan.IsObject(payload) {
 		return f
 	}
 	switch {
@@ -137,6 +143,7 @@ func (f *fact) event(payload []byte) {
 		}
 		return true
 	})
+	f.note("event_msg/", typ, knownEvents)
 	switch scan.Text(typ) {
 	case "task_started", "turn_started":
 		f.what = turnStart
@@ -191,6 +198,7 @@ func (f *fact) item(item []byte) {
 		}
 		return true
 	})
+	f.note("item/", typ, knownItems)
 	switch scan.Text(typ) {
 	case "UserMessage":
 		f.what, f.input = userInput, providers.InputHash(contentText(content))
@@ -228,6 +236,7 @@ func (f *fact) response(payload []byte) {
 		}
 		return true
 	})
+	f.note("response_item/", typ, knownResponses)
 	var kinds []byte
 	if scan.IsObject(meta) {
 		scan.Members(meta, func(key, val []byte) bool {

@@ -67,6 +67,10 @@ func TestFieldRows(t *testing.T) {
 			event("0", `"type":"tool.result","toolCallId":"call_1","result":{"output":"x"}`).end("0", "s1", "tool_use").
 			begin("0", "s2").say("0", "s2", "b", "done").end("0", "s2", "end_turn").ended("0", "completed", "").
 			want(t, "start", "agent", "say look", "say done", "final completed done", "user")
+		// Nor does it take the text of its step.
+		(&wire{ms: 1e12}).prompt("0", "p").begin("0", "s1").say("0", "s1", "a", "look").
+			event("0", `"type":"tool.result","toolCallId":"call_1","result":{"output":"x"}`).end("0", "s1", "end_turn").ended("0", "completed", "").
+			want(t, "start", "agent", "say look", "final completed look", "user")
 	})
 	t.Run("H13: what the program did not have is told", func(t *testing.T) {
 		p := newProjector("S", nil)
