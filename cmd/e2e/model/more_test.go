@@ -126,6 +126,8 @@ func TestTalks(t *testing.T) {
 		{"the program goes on", []object{user("SCENARIO:tool"), model("x"), user("Please continue.")}, "TOOL: it ran."},
 		{"no name", []object{user("SCENARIO:tool"), model("x"), user("hello")}, "OTHER: nothing was asked by name."},
 		{"background", []object{user("SCENARIO:background"), model("x"), model("y"), user("<notification id=\"1\">SCENARIO:plain</notification>")}, "NOTED: the task is done."},
+		{"background, as OpenCode", []object{user("SCENARIO:agents"), model("x"), user("<task id=\"ses_1\" state=\"completed\">SCENARIO:plain</task>")}, "NOTED: the task is done."},
+		{"a plan is approved, as OpenCode", []object{user("SCENARIO:plan"), model("x"), model("y"), {"role": "tool", "content": "out"}, model("z"), user("The plan at a/plan.md has been approved, you can now edit files.")}, "PLAN: understood."},
 		{"compaction", []object{user("SCENARIO:tool"), model("x"), user("Create a handoff summary for the model.")}, "SUMMARY: they talked."},
 		{"compaction of a text", []object{user("SCENARIO:tool"), model("x"), user("Now generate the <state_snapshot>.")}, "SUMMARY: they talked."},
 		{"after it, as OpenCode", []object{user("What did we do so far?"), model("SCENARIO:compacted"), user("Continue if you have next steps.")}, "COMPACTED: it goes on."},
@@ -198,6 +200,26 @@ func TestEnds(t *testing.T) {
 			if err != nil || resp.StatusCode != status || !strings.Contains(string(b), ErrorText) {
 				t.Errorf("%s %d = %d %s, %v", path, status, resp.StatusCode, b, err)
 			}
+		}
+	}
+}
+
+// TestSoon: OpenCode is told to ask again at once, so that its retries do not
+// take a minute; nobody else is, and not where it has to wait.
+func TestSoon(t *testing.T) {
+	for _, c := range []struct {
+		script string
+		tools  []string
+		want   string
+	}{
+		{"500", []string{"bash", "todowrite"}, "50"},
+		{"500", []string{"Bash", "TodoList"}, ""},
+		{"stubborn", []string{"bash", "todowrite"}, ""},
+		{"plain", []string{"bash", "todowrite"}, ""},
+	} {
+		resp := post(t, start(t), "/v1/chat/completions", chatRequestOf(c.tools, user("SCENARIO:"+c.script)))
+		if got := resp.Header.Get("retry-after-ms"); got != c.want {
+			t.Errorf("%s to %s: retry-after-ms is %q, want %q", c.script, c.tools[1], got, c.want)
 		}
 	}
 }
