@@ -186,6 +186,35 @@ func TestClosedByItsLastWriter(t *testing.T) {
 	}
 }
 
+// Field list: E1, E2. When the file is all of the database: not beside shared
+// memory, a journal or a log with rows, and not within the tick of its last
+// change, after which the next one would not show.
+func TestWhatIsClosed(t *testing.T) {
+	none := func(string) error { return nil }
+	beside := func(suffix, data string) func(string) error {
+		return func(path string) error { return os.WriteFile(path+suffix, []byte(data), 0o600) }
+	}
+	for name, tt := range map[string]struct {
+		do   func(path string) error
+		ago  time.Duration
+		want bool
+	}{
+		"as it was left": {none, time.Minute, true}, "changed now": {none, -time.Second, false}, // however slow this machine is
+		"shared memory": {beside("-shm", ""), time.Minute, false}, "journal": {beside("-journal", ""), time.Minute, false},
+		"rows in the log": {beside("-wal", "x"), time.Minute, false}, "no rows in the log": {beside("-wal", ""), time.Minute, true},
+		"no log": {func(path string) error { return os.Mkdir(path+"-wal", 0o700) }, time.Minute, false},
+	} {
+		path := closedCleanly(t)
+		then := time.Now().Add(-tt.ago)
+		if err := errors.Join(tt.do(path), os.Chtimes(path, then, then)); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := closed(path); ok != tt.want {
+			t.Errorf("%s: closed %v", name, ok)
+		}
+	}
+}
+
 // Field list: E2. What is read of such a file does not count when somebody
 // wrote meanwhile.
 func TestOpenedWhileItIsRead(t *testing.T) {
