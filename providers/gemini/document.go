@@ -14,7 +14,7 @@ const late = 32
 // document takes a version of a legacy session: its header, and a list that
 // replaces the one before. What stands behind the newest message that is
 // remembered is new. A list without any of those that are remembered is history
-// that was written anew, and gives nothing.
+// that was written anew: it gives one failure, because it may hold news.
 func (p *projector) document(r providers.Record) {
 	var list []byte
 	scan.Members(r.Data, func(key, value []byte) bool {
@@ -42,6 +42,11 @@ func (p *projector) document(r providers.Record) {
 		from--
 	}
 	if from == 0 && len(p.seen) > 0 {
+		if len(ids) > 0 {
+			p.settle() // nothing follows the one before
+			p.lose(providers.Draft{Key: "anew/" + ids[len(ids)-1], Kind: providers.ObserverFailure, Recoverable: true,
+				Detail: fmt.Sprintf("gemini document was written anew: its %d messages are history", len(ids))})
+		}
 		for _, id := range ids[max(0, len(ids)-late):] {
 			p.note(asMessage, id)
 			p.note(asText, id)
