@@ -142,19 +142,29 @@ func gone(text string) action {
 func write(text string) action {
 	return func(a *agent) {
 		a.w.t.Helper()
-		count := func(s string) int { return strings.Count(squeeze(a.screen()), squeeze(s)) }
+		// The lines are counted alone, too: "nam" above a line that begins with an e is
+		// not yet a name.
+		count := func(s string) (lines, all int) {
+			screen, s := a.screen(), squeeze(s)
+			for line := range strings.Lines(screen) {
+				lines += strings.Count(squeeze(line), s)
+			}
+			return lines, strings.Count(squeeze(screen), s)
+		}
 		_, n := utf8.DecodeLastRuneInString(text)
 		head := text[:len(text)-n]
 		for _, part := range []struct{ keys, shown string }{{head, head}, {text[len(head):], text}} {
 			if part.keys == "" {
 				continue
 			}
-			before, colours := count(part.shown), a.coloured()
+			lines, all := count(part.shown)
+			colours := a.coloured()
 			shown := func() bool {
 				// A program that proposes the rest of a command shows it all before it
 				// is typed, in another colour.
 				proposed := strings.HasPrefix(a.composer(), squeeze(part.shown)) && a.coloured() != colours
-				return count(part.shown) > before || proposed
+				l, n := count(part.shown)
+				return l > lines || n > all || proposed
 			}
 			a.w.tmux("send-keys", "-t", a.pane, "-l", part.keys)
 			if !within(times(swallowed), shown) && a.coloured() == colours {

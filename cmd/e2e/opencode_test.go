@@ -180,8 +180,10 @@ var opencodeScenarios = []scenario{
 			failure -
 			final B completed
 			waiting B`},
-		second("C"),
-		exited,
+		// Its screen takes the program minutes, so it goes on without one.
+		{kill, "unavailable process_exited"},
+		{headless("opencode", "run", "--continue", "SCENARIO:second"), "available as another incarnation\n" +
+			asked("C", "SCENARIO:second") + done("C", "SECOND: another answer.") + "unavailable process_exited"},
 	}},
 	{name: "two-in-one-directory", about: "two processes in one directory, with one database and one log, keep their own events", steps: []step{
 		{opencode(), "available"},
