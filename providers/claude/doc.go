@@ -12,7 +12,8 @@
 //     (p-multitext). system/turn_duration ends a turn; -p writes none, nor does 2.1.332 after an error.
 //   - Esc: the marker's own record (t-int); before any output nothing but a next
 //     prompt with the same parent (t-slow).
-//   - errors: isApiErrorMessage (t-err, v2.1.332-t-err). Retries leave no record.
+//   - errors: isApiErrorMessage (t-err, v2.1.332-t-err). Retries leave no record. One with
+//     truncatedAfterOutput takes back the end_turn of the answer before it (v2.1.332-t-late-error).
 //   - plan and question: the input of ExitPlanMode and AskUserQuestion (t-plan, t-ask).
 //   - process: sessions/<pid>.json, procStart = /proc/<pid>/stat field 22.
 //

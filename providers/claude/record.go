@@ -43,6 +43,7 @@ type record struct {
 	tool     bool   // has a tool call
 	blocks   []block
 	reason   providers.Reason
+	cuts     bool   // an error that cut off the answer it hangs off (2.1.332)
 	size     int    // bytes of text in blocks
 	missing  uint64 // hash of the parent, when it was taken without it
 }
@@ -70,9 +71,9 @@ var ignored = map[string]bool{
 
 // raw are the members of a record that matter, undecoded.
 type raw struct {
-	kind, uuid, parent, logical, at, message, subtype              []byte
-	meta, side, compact, onlyVisible, apiError, errorClass, status []byte
-	promptID, source, origin, requestID                            []byte
+	kind, uuid, parent, logical, at, message, subtype                         []byte
+	meta, side, compact, onlyVisible, apiError, truncated, errorClass, status []byte
+	promptID, source, origin, requestID                                       []byte
 }
 
 func (w *raw) read(key, value []byte) bool {
@@ -102,6 +103,8 @@ func (w *raw) read(key, value []byte) bool {
 		w.onlyVisible = value
 	case "isApiErrorMessage":
 		w.apiError = value
+	case "truncatedAfterOutput":
+		w.truncated = value
 	case "error":
 		w.errorClass = value
 	case "apiErrorStatus":
@@ -311,7 +314,7 @@ func (rec *record) readAssistant(w *raw) {
 		rec.message = rec.uuid
 	}
 	if scan.IsTrue(w.apiError) {
-		rec.class = failure
+		rec.class, rec.cuts = failure, scan.IsTrue(w.truncated)
 		status, _ := strconv.Atoi(string(w.status))
 		rec.reason = reason(id(w.errorClass), rec.stop, status, firstText(content))
 		return

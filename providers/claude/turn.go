@@ -255,7 +255,9 @@ func (p *projector) failed(t *turn, rec record) {
 		p.decide()
 		p.begin(t, rec)
 	}
-	p.decide()
+	if !rec.cuts || p.Last.Record != rec.parent { // else the answer is not whole, and no final
+		p.decide()
+	}
 	p.texts, p.Last = nil, message{}
 	p.emit(providers.Draft{Key: rec.uuid + "/error", Kind: providers.ObserverFailure, Turn: t.ID, At: rec.at,
 		Recoverable: true, Reason: rec.reason, Detail: rec.reason.Detail()})
