@@ -132,12 +132,16 @@ func (p *idler) turnWith(t *testing.T, size int, change func([]byte) []byte) {
 // lost or repeated to the figures.
 func (s *story) heard(f *figures, all []*idler) {
 	s.w.t.Helper()
-	truths := map[string][]truth{}
+	truths, want := map[string][]truth{}, 0
 	for _, p := range all {
+		want += len(p.told)
 		truths[p.name] = []truth{{session: p.session, tokens: p.told}}
 	}
 	var lines []string
 	eventually(patience, func() bool {
+		if s.count() < want {
+			return false // to compare costs what the story holds
+		}
 		var lost int
 		lost, lines = difference(truths, s.recordTokens(), nil)
 		return lost == 0
@@ -151,6 +155,13 @@ func (s *story) heard(f *figures, all []*idler) {
 	for _, line := range slices.Concat(s.wrong, lines) {
 		s.w.t.Error(line)
 	}
+}
+
+// count is how many events told a record of a file.
+func (s *story) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tellings
 }
 
 // recordTokens are the tokens of this world's agents without those of failures.
