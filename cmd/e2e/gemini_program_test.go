@@ -96,6 +96,26 @@ func chosen(name, shown string) action {
 	}
 }
 
+// rewoundGemini takes back the last prompt by /rewind, and waits until it stands in
+// the composer again.
+func rewoundGemini(prompt string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		do(typedCommand("/rewind"), see("Stay at current position"),
+			chosen("Up", "● "+prompt), key("Enter"), see("Confirm Rewind"),
+			answer("Enter", "Confirm Rewind"))(a)
+		a.w.eventually("the prompt is in the composer", func() bool { return a.composed(prompt) })
+	}
+}
+
+// resentGemini sends what stands in the composer.
+func resentGemini(prompt string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		a.enter(prompt, func() bool { return !a.composed(prompt) })
+	}
+}
+
 // leaveGemini ends the program by its key: a command is completed while it is
 // typed.
 func leaveGemini(a *agent) {

@@ -102,6 +102,17 @@ var geminiScenarios = []scenario{
 		geminiPlain("E"),
 		goneGemini,
 	}},
+	{name: "gives-up", about: "a stream that is cut off, one with an error event, a blocked prompt, each until the program gives up; a used-up quota, whose dialog is answered with stop; one 429 and then good", steps: []step{
+		{do(reconfigured(".gemini/settings.json", `{"general":{`, `{"general":{"maxAttempts":2,`), gemini()), "available"},
+		failedGemini("A", "cut", "provider_error"),
+		failedGemini("B", "streamerror", "provider_error"),
+		answered("C", "flaky429", "FLAKY: good at last."),
+		failedGemini("D", "blocked", "provider_error"),
+		{do(typed("SCENARIO:limit"), see("Usage limit reached")), asked("E", "SCENARIO:limit")},
+		{answer("2", "Usage limit reached"), "failure E usage_limit\nwaiting E"},
+		geminiPlain("F"),
+		goneGemini,
+	}},
 	{name: "commands", about: "/compress, a ! command and /chat save are no turns", steps: []step{
 		{gemini(), "available"},
 		geminiPlain("A"),
@@ -110,6 +121,14 @@ var geminiScenarios = []scenario{
 		{do(typedCommand("/chat save it"), see("Conversation checkpoint saved")), ""},
 		geminiPlain("C"),
 		{do(key("!"), see("! Type your shell command"), write("echo bang"), key("Enter"), see("Shell Command echo bang")), ""},
+		goneGemini,
+	}},
+	{name: "rewind", about: "/rewind takes back the last turn and tells nothing; its prompt, sent once more, is a new turn", steps: []step{
+		{gemini(), "available"},
+		geminiPlain("A"),
+		geminiSecond("B"),
+		{rewoundGemini("SCENARIO:second"), ""},
+		{resentGemini("SCENARIO:second"), asked("C", "SCENARIO:second") + done("C", "SECOND: another answer.")},
 		goneGemini,
 	}},
 	{name: "clear", about: "/clear begins another session in the same process", steps: []step{
@@ -161,6 +180,21 @@ var geminiScenarios = []scenario{
 		goneGemini,
 		{in("work.other", leaveGemini), "work.other: unavailable process_exited"},
 	}},
+	{name: "two-without-ids", about: "two processes in one directory that begin at once and name no session: neither is told until one of them is alone", steps: []step{
+		{gemini(), "available"},
+		geminiPlain("A"),
+		{in("work.other", gemini()), "work.other: available"},
+		{in("work.other", do(typed("SCENARIO:second"), see("SECOND: another answer."), recorded("SECOND: another answer."))), ""},
+		{do(typed("SCENARIO:thinking"), see("THINKING: the answer is 42."), recorded("THINKING: the answer is 42.")), ""},
+		goneGemini,
+		{in("work.other", typed("SCENARIO:texts")), `
+			work.other: started A "SCENARIO:texts"
+			work.other: working A
+			work.other: message A "FIRST text.SECOND text.THIRD text."
+			work.other: final A completed "FIRST text.SECOND text.THIRD text."
+			work.other: waiting A`},
+		{in("work.other", leaveGemini), "work.other: unavailable process_exited"},
+	}},
 	{name: "steno-restarted", about: "Steno is restarted in mid-turn", steps: []step{
 		{gemini(), "available"},
 		{do(typed("SCENARIO:held"), held), asked("A", "SCENARIO:held")},
@@ -202,6 +236,12 @@ var geminiScenarios = []scenario{
 	}},
 	{name: "headless-error", about: "gemini -p that fails: only the rollback tells it", steps: []step{
 		{headlessFails("gemini", "-p", "SCENARIO:400"), "available\n" + asked("A", "SCENARIO:400") + `
+			failure A provider_error
+			waiting A
+			unavailable process_exited`},
+	}},
+	{name: "headless-gives-up", about: "gemini -p: 500 until it gives up", steps: []step{
+		{do(reconfigured(".gemini/settings.json", `{"general":{`, `{"general":{"maxAttempts":2,`), headlessFails("gemini", "-p", "SCENARIO:500")), "available\n" + asked("A", "SCENARIO:500") + `
 			failure A provider_error
 			waiting A
 			unavailable process_exited`},

@@ -7,10 +7,17 @@ import (
 	"steno/providers"
 )
 
+// usedUp begins the program's own words for a quota that is used up, which stand
+// where a code does otherwise (0.61.0).
+const usedUp = "You have exhausted your daily quota"
+
 // reason is the category of an error message, by the status code inside
 // "[API Error: {...}]". Its text is never given.
 func reason(body string) providers.Reason {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(body), apiErrorMark+": ")
+	if ok && strings.HasPrefix(rest, usedUp) {
+		return providers.UsageLimit
+	}
 	if !ok || !strings.HasPrefix(rest, "{") {
 		return providers.ProviderError
 	}
