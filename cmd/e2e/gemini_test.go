@@ -180,19 +180,19 @@ var geminiScenarios = []scenario{
 		goneGemini,
 		{in("work.other", leaveGemini), "work.other: unavailable process_exited"},
 	}},
-	{name: "two-without-ids", about: "two processes in one directory that begin at once and name no session: neither is told until one of them is alone", steps: []step{
+	{name: "two-without-ids", about: "two processes in one directory that name no session: the first, which was bound, is told; the second when it is alone, from its beginning", steps: []step{
 		{gemini(), "available"},
 		geminiPlain("A"),
 		{in("work.other", gemini()), "work.other: available"},
 		{in("work.other", do(typed("SCENARIO:second"), see("SECOND: another answer."), recorded("SECOND: another answer."))), ""},
-		{do(typed("SCENARIO:thinking"), see("THINKING: the answer is 42."), recorded("THINKING: the answer is 42.")), ""},
-		goneGemini,
+		{typed("SCENARIO:thinking"), asked("B", "SCENARIO:thinking") + done("B", "THINKING: the answer is 42.")},
+		{leaveGemini, "unavailable process_exited\n" + otherSecond},
 		{in("work.other", typed("SCENARIO:texts")), `
-			work.other: started A "SCENARIO:texts"
-			work.other: working A
-			work.other: message A "FIRST text.SECOND text.THIRD text."
-			work.other: final A completed "FIRST text.SECOND text.THIRD text."
-			work.other: waiting A`},
+			work.other: started B "SCENARIO:texts"
+			work.other: working B
+			work.other: message B "FIRST text.SECOND text.THIRD text."
+			work.other: final B completed "FIRST text.SECOND text.THIRD text."
+			work.other: waiting B`},
 		{in("work.other", leaveGemini), "work.other: unavailable process_exited"},
 	}},
 	{name: "steno-restarted", about: "Steno is restarted in mid-turn", steps: []step{

@@ -55,6 +55,7 @@ type held struct {
 	rows     []Row
 	best     providers.Rank
 	sessions []string // what its best rank names, sorted
+	others   []string // what an agreement names beside the remembered session
 }
 
 // session is a session of one provider.
@@ -66,7 +67,9 @@ type session struct{ provider, id string }
 // A process's claim is what its strongest usable evidence names. More than one
 // session: not bound; weaker evidence does not break the tie. A session that
 // another process claims by the same rank: neither is bound; by a stronger rank:
-// only the other may be.
+// only the other may be. A process that was bound by an agreement stays bound
+// when a second session agrees with it, too; that one is then nobody's by an
+// agreement.
 func Decide(candidates []Candidate) []Match {
 	all := gather(candidates)
 	claims := make(map[session][]*held)
@@ -75,6 +78,12 @@ func Decide(candidates []Candidate) []Match {
 		for _, id := range c.sessions {
 			s := session{c.match.Provider, id}
 			claims[s] = append(claims[s], c)
+		}
+		for _, id := range c.others {
+			if !slices.Contains(c.sessions, id) {
+				s := session{c.match.Provider, id}
+				claims[s] = append(claims[s], c)
+			}
 		}
 	}
 	out := make([]Match, 0, len(all))
@@ -169,6 +178,9 @@ func (c *held) weigh() {
 		return !r.Remembered && !other.Remembered && r.Evidence.Rank == other.Evidence.Rank &&
 			r.Evidence.Source == other.Evidence.Source && c.newer(other, r)
 	})
+	if !slices.ContainsFunc(c.rows, func(r Row) bool { return r.Reason == "" && r.Evidence.Rank != providers.Agreement }) {
+		c.stay()
+	}
 	// What is read now against what is remembered: exactly one of these two
 	// holds, so that the same rank never makes a tie. What has no time is read
 	// now, and newer.
@@ -194,6 +206,32 @@ func (c *held) weigh() {
 		}
 	}
 	slices.Sort(c.sessions)
+}
+
+const besides = "what this process was bound by is named still"
+
+// stay keeps a process that has nothing but agreements, and agrees still with the
+// session it was bound to, from others of its directory: they may be another
+// process's. Nobody else gets them by an agreement, because they may not.
+func (c *held) stay() {
+	c.drop(besides, func(r, other Row) bool {
+		return !r.Remembered && !other.Remembered && other.Evidence.Session != r.Evidence.Session &&
+			c.remembers(other.Evidence.Session) && !c.newer(r, other)
+	})
+	for _, r := range c.rows {
+		if r.Reason == besides {
+			c.others = append(c.others, r.Evidence.Session)
+		}
+	}
+	slices.Sort(c.others)
+	c.others = slices.Compact(c.others)
+}
+
+// remembers says whether the process was bound to the session, by what counts.
+func (c *held) remembers(id string) bool {
+	return slices.ContainsFunc(c.rows, func(r Row) bool {
+		return r.Remembered && r.Reason == "" && r.Evidence.Session == id
+	})
 }
 
 // drop gives a reason to every usable row that loses to another usable one. It
