@@ -393,10 +393,15 @@ func down(a *agent) {
 		}
 	}
 	a.w.stop(syscall.SIGKILL)
+	a.w.away = time.Now()
 }
 
-// up starts the daemon.
-func up(a *agent) { a.w.serve() }
+// up starts the daemon. A follower looks for one for 30 s: on a slow machine it
+// may have given up.
+func up(a *agent) {
+	a.w.mayEnd = time.Since(a.w.away) > 20*time.Second
+	a.w.serve()
+}
 
 // recorded waits until a text is in the program's own files.
 func recorded(text string) action {

@@ -43,6 +43,8 @@ type world struct {
 	record   *os.File          // every page as it came
 	last     uint64            // sequence
 	heard    bool              // a page came
+	away     time.Time         // since when the daemon is down
+	mayEnd   bool              // the follower, because the daemon was away for long
 	names    map[string]string // of agents by id
 	tellers  map[string]*teller
 	got      map[string][]string // rows by name
@@ -187,11 +189,11 @@ func (w *world) stop(sig syscall.Signal) {
 	}
 }
 
-// follow starts the reader whose pages are checked. It lives through restarts
-// of the daemon.
+// follow starts the reader whose pages are checked, at the last event that was
+// read. It lives through restarts of the daemon.
 func (w *world) follow() {
 	w.t.Helper()
-	w.follower = w.command("steno", "agent", "events", "--after", "0", "--follow", "--wait-ms", "1000")
+	w.follower = w.command("steno", "agent", "events", "--after", fmt.Sprint(w.last), "--follow", "--wait-ms", "1000")
 	out, err := w.follower.StdoutPipe()
 	w.must(err)
 	w.must(w.follower.Start())
@@ -226,10 +228,16 @@ func (w *world) expect(want map[string][]string) {
 		}
 		select {
 		case page, ok := <-w.pages:
-			if !ok {
+			switch {
+			case ok:
+				w.read(page)
+			case w.mayEnd:
+				w.mayEnd = false
+				_ = w.follower.Wait() // it failed, because the daemon was away
+				w.follow()
+			default:
 				w.t.Fatal("the follower ended")
 			}
-			w.read(page)
 		case <-deadline:
 			w.t.Fatalf("not in %s:\n%s\nall so far:\n%s", patience, missingRows(w.got, want), w.all())
 		}
