@@ -21,7 +21,7 @@ help: ## print the targets
 run: build ## run the daemon in this terminal and print each event
 	@exec bin/steno serve --follow
 
-demo: build ## replay two recorded sessions to see it work, without any agent
+demo: build ## replay a recorded session of each agent to see it work, without any agent
 	@$(BUILD) -o bin/standin ./cmd/standin
 	@exec bin/standin demo --steno bin/steno --records testdata/demo
 
