@@ -35,6 +35,10 @@
 //   - A cut stream is asked again, max_tokens goes on, a prompt too long is
 //     compacted first, all in one turn.
 //
+// Differs in 2.1.332 (2026-12-01, make e2e-latest): after a refusal the program goes on
+// once by itself, in the same turn (an isMeta record with refusalRetry); an answer whose
+// stream fails behind its end is an error.
+//
 // Promises:
 //
 //   - A text is given when its place is known; a final is held until a record
