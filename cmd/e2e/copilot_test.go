@@ -106,7 +106,7 @@ var copilotScenarios = []scenario{
 		{do(prompt("SCENARIO:second"), release), done("A", "HELD: first words, and the rest.") +
 			asked("B", "SCENARIO:second") + done("B", "SECOND: another answer.")},
 		{do(prompt("SCENARIO:absorb"), held), asked("C", "SCENARIO:absorb")},
-		{do(write("also that"), key("Enter"), release), `message C "ABSORB: a tool first."
+		{do(write("SCENARIO:notification"), key("Enter"), release), `message C "ABSORB: a tool first."
 			` + done("C", "NOTED: the task is done.")},
 		copilotExited,
 	}},
