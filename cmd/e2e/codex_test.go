@@ -100,6 +100,22 @@ var codexScenarios = []scenario{
 		{answer("Escape", "Implement this plan?"), ""},
 		exited,
 	}},
+	{name: "plan-approved", about: "a plan that is approved is carried out in a turn of its own", steps: []step{
+		{codex("--no-daemon"), "available"},
+		{do(command("/plan"), see("Plan mode")), ""},
+		{do(prompt("SCENARIO:proposal"), see("Implement this plan?")), asked("A", "SCENARIO:proposal") + `
+			plan A "# The plan\n\n- Look\n- Leap"
+			` + done("A", "PROPOSAL: look.")},
+		{answer("Enter", "Implement this plan?"), "started B something that was not typed\nworking B\n" + done("B", "OTHER: nothing was asked by name.")},
+		exited,
+	}},
+	{name: "rename", about: "/rename is no turn", steps: []step{
+		{codex("--no-daemon"), "available"},
+		plain("A"),
+		{do(command("/rename"), see("Rename thread"), key("C-u"), write("label 2"), answer("Enter", "Rename thread"), see("label 2")), ""},
+		second("B"),
+		exited,
+	}},
 	{name: "esc-silent", about: "Esc before any output", steps: []step{
 		{codex("--no-daemon"), "available"},
 		{do(prompt("SCENARIO:silent"), held), asked("A", "SCENARIO:silent")},
