@@ -16,8 +16,11 @@ func init() {
 		title:  "OpenCode",
 		module: "opencode-linux-x64", // the platform package of opencode-ai, whose name a script would fill
 		links:  map[string]string{"opencode": "opencode-linux-{arch}/bin/opencode"},
-		env: func(*world) []string {
-			return []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1"}
+		env: func(w *world) []string {
+			return []string{
+				"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",
+				"OPENCODE_MODELS_PATH=" + filepath.Join(w.home(), opencodeModels),
+			}
 		},
 		settle:    settleOpencode,
 		ready:     []string{"Scripted", "commands"},
@@ -31,7 +34,12 @@ func init() {
 // opencode starts OpenCode and waits for its prompt.
 func opencode(args ...string) action { return start("opencode", args...) }
 
-const opencodeConfig = ".config/opencode/opencode.json"
+const (
+	opencodeConfig = ".config/opencode/opencode.json"
+	// opencodeModels is the catalog of models, in place of the program's own: all of
+	// that costs each start seconds, and none of it is used.
+	opencodeModels = ".config/opencode/models.json"
+)
 
 func settleOpencode(w *world, _ []string) {
 	w.t.Helper()
@@ -46,6 +54,7 @@ func settleOpencode(w *world, _ []string) {
   }}
 }
 `, w.model.URL()))
+	w.write(opencodeModels, "{}")
 	w.write(".local/state/opencode/kv.json", `{"animations_enabled": false}`)
 	// The program installs the package for writing plugins, unless it was.
 	const lock = `{"name": "opencode", %s"dependencies": {"@opencode-ai/plugin": "1.18.33"}%s}`
