@@ -144,6 +144,35 @@ func TestLook(t *testing.T) {
 	r.want(want...)
 }
 
+// So is a final whose file was deleted meanwhile; then nobody looks any more.
+func TestLookOfDeletedArtifact(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.Providers = []providers.Provider{attendFake{}} })
+	term := r.terminal()
+	r.tmux(term)
+	r.title("working")
+	r.run()
+	term.run("s1")
+	r.write("s1", records("t1")...)
+	before, after := heldTurn("t1")
+	r.want(all([]string{available}, before)...)
+	if err := os.Remove(r.path("s1")); err != nil {
+		t.Fatal(err)
+	}
+	r.looked(3)
+	r.want(all([]string{available}, before)...)
+	r.title("ready")
+	r.want(all([]string{available}, before, after)...)
+	r.until("nobody looks", func() bool {
+		looks := false
+		err := r.obs.ask(context.Background(), func() {
+			for a := range r.obs.live {
+				looks = looks || a.look > 0
+			}
+		})
+		return err == nil && !looks
+	})
+}
+
 // A title is the live status until records come that are newer.
 //
 // Field list: G11.

@@ -215,17 +215,18 @@ func (r *reader) ask(out *result) {
 
 // see reads what is new. If that is nothing, the projector decides by a look at
 // the process that was taken before: everything that stood in the artifact then
-// has been projected.
+// has been projected. Nothing follows in a file that was deleted; what is held of
+// it is decided, too, and the checkpoint stays in front of it.
 func (r *reader) see(w providers.Witness, silent time.Duration, now time.Time) result {
 	out := r.refresh(false, now)
 	a, ok := r.proj.(providers.Attendant)
-	if !ok || out.read || out.more || out.gone || out.err != nil || len(r.undated) > 0 {
+	if !ok || out.read || out.more || out.err != nil && !out.gone || len(r.undated) > 0 {
 		return out
 	}
 	before := a.Held()
 	r.admit(&out, a.See(w, silent), now)
 	r.flush(&out)
-	if !a.Held() && (before || len(out.drafts) > 0) {
+	if !out.gone && !a.Held() && (before || len(out.drafts) > 0) {
 		r.safe, r.state = r.file.Offset(), r.proj.State()
 		if out.err = r.advance(); out.err == nil {
 			r.save(&out)

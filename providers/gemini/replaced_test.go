@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -37,14 +38,16 @@ type watched struct {
 	t     *testing.T
 	store *store.Store
 	chats string // its directory
+	id    string // of the session. No other test's that runs on this machine: two programs of one session have none
 }
 
-// watch starts both. Other programs of this name on the machine have other homes:
-// they have agents here, but no session.
-func watch(t *testing.T, sweep time.Duration) *watched {
+// watch starts both, and before the program what was there already. Other
+// programs of this name on the machine have other homes: they have agents here,
+// but no session.
+func watch(t *testing.T, sweep time.Duration, already ...func(*watched)) *watched {
 	t.Helper()
 	home := t.TempDir()
-	w := &watched{t: t, chats: filepath.Join(home, ".gemini", "tmp", "code", "chats")}
+	w := &watched{t: t, chats: filepath.Join(home, ".gemini", "tmp", "code", "chats"), id: newID()}
 	cwd := filepath.Join(home, "code")
 	for _, dir := range []string{w.chats, cwd, filepath.Join(home, "bin")} {
 		w.must(os.MkdirAll(dir, 0o700))
@@ -75,6 +78,9 @@ func watch(t *testing.T, sweep time.Duration) *watched {
 	case <-time.After(30 * time.Second):
 		t.Fatal("no first sweep")
 	}
+	for _, f := range already {
+		f(w)
+	}
 	self, err := os.Executable()
 	w.must(err)
 	program := filepath.Join(home, "bin", ID)
@@ -101,9 +107,9 @@ func (w *watched) must(err error) {
 	}
 }
 
-// seen are the events of the session so far: those of all agents that tell more
-// than that one lives.
-func (w *watched) seen() (out []string) {
+// events are those of the session so far: those of all agents that tell more than
+// that one lives.
+func (w *watched) events() (out []wire.Event) {
 	w.t.Helper()
 	for after := store.Seq(0); ; {
 		p, err := w.store.Page(w.t.Context(), store.Query{After: after, Limit: 1000})
@@ -115,17 +121,25 @@ func (w *watched) seen() (out []string) {
 		for _, b := range p.Events {
 			var e wire.Event
 			w.must(json.Unmarshal(b, &e))
-			line := e.Kind
-			for _, s := range []*string{e.TurnID, e.TurnState, e.Outcome, e.Text} {
-				if s != nil && *s != "" {
-					line += " " + *s
-				}
-			}
-			if e.Kind != "agent_lifecycle" {
-				out = append(out, line)
+			if e.Kind != wire.AgentLifecycle {
+				out = append(out, e)
 			}
 		}
 	}
+}
+
+func (w *watched) seen() (out []string) {
+	w.t.Helper()
+	for _, e := range w.events() {
+		line := e.Kind
+		for _, s := range []*string{e.TurnID, e.TurnState, e.Outcome, &e.Completion, e.Text} {
+			if s != nil && *s != "" {
+				line += " " + *s
+			}
+		}
+		out = append(out, line)
+	}
+	return out
 }
 
 // want waits until the events are exactly these.
@@ -170,7 +184,11 @@ func documented(header string, messages ...string) string {
 	return header + `,"messages":[` + strings.Join(messages, ",") + `]}`
 }
 
-const otherID = "75a45b4d-4e24-4297-ab11-cb7e4eef05fd"
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
 
 // A session's file that is deleted and made again is another one: what waited in
 // the old one is decided, one failure says so, nothing is replayed, and what comes
@@ -179,36 +197,151 @@ func TestFileMadeAgain(t *testing.T) {
 	for _, tt := range []struct {
 		name, ext string
 		make      func(header string, messages ...string) string
-		session   string // of the new file
+		other     bool // the new file has another session
 	}{
-		{"lines, another session", ".jsonl", lined, otherID},
-		{"lines, the same session", ".jsonl", lined, sid},
-		{"document, another session", ".json", documented, otherID},
-		{"document, the same session", ".json", documented, sid},
+		{"lines, another session", ".jsonl", lined, true},
+		{"lines, the same session", ".jsonl", lined, false},
+		{"document, another session", ".json", documented, true},
+		{"document, the same session", ".json", documented, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := watch(t, time.Hour)
+			session := w.id
+			if tt.other {
+				session = newID()
+			}
 			path := filepath.Join(w.chats, "session-2026-11-30T10-00-65a45b4d"+tt.ext)
 			first := []string{nowUser("u1"), nowAnswer("g1")}
-			w.must(os.WriteFile(path, []byte(tt.make(nowHeader(sid), first...)), 0o600))
+			w.must(os.WriteFile(path, []byte(tt.make(nowHeader(w.id), first...)), 0o600))
 			told := []string{"turn_started u1", "turn_state_changed u1 waiting_on_agent", "assistant_message u1 Text of g1."}
 			w.want(told...)
 			w.must(os.Remove(path))
 			second := []string{nowUser("u2"), nowAnswer("g2")}
-			w.must(os.WriteFile(path, []byte(tt.make(nowHeader(tt.session), second...)), 0o600))
-			told = append(told, "turn_final u1 completed Text of g1.", "turn_state_changed u1 waiting_on_user", "observer_failure")
+			w.must(os.WriteFile(path, []byte(tt.make(nowHeader(session), second...)), 0o600))
+			told = append(told, "turn_final u1 completed settled Text of g1.", "turn_state_changed u1 waiting_on_user", "observer_failure")
 			w.want(told...)
 			third := append(second, nowUser("u3"))
 			if tt.ext == ".json" {
-				w.must(os.WriteFile(path, []byte(tt.make(nowHeader(tt.session), third...)), 0o600))
+				w.must(os.WriteFile(path, []byte(tt.make(nowHeader(session), third...)), 0o600))
 			} else {
-				f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-				w.must(err)
-				_, err = f.WriteString(third[2] + "\n")
-				w.must(err)
-				w.must(f.Close())
+				w.add(path, third[2])
 			}
 			w.want(append(told, "turn_started u3", "turn_state_changed u3 waiting_on_agent")...)
 		})
 	}
+}
+
+// add appends lines to a session's file.
+func (w *watched) add(path string, lines ...string) {
+	w.t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	w.must(err)
+	_, err = f.WriteString(strings.Join(append(lines, ""), "\n"))
+	w.must(err)
+	w.must(f.Close())
+}
+
+// turnOf are the events of one that ends, as its answer is proved final.
+func turnOf(n int, completion string) []string {
+	r := strings.NewReplacer("N", fmt.Sprint(n), "C", completion)
+	var out []string
+	for _, s := range []string{"turn_started uN", "turn_state_changed uN waiting_on_agent", "assistant_message uN Text of gN.",
+		"turn_final uN completed C Text of gN.", "turn_state_changed uN waiting_on_user"} {
+		out = append(out, r.Replace(s))
+	}
+	return out
+}
+
+// A session of an older version goes on in the sibling of its file, which has all
+// of it once more, while its process works on it: the session, the agent and the
+// place in it stay.
+func TestSiblingKeepsPlace(t *testing.T) {
+	w := watch(t, time.Hour)
+	old := filepath.Join(w.chats, "session-2026-11-30T10-00-65a45b4d.json")
+	head := nowHeader(w.id)
+	first := []string{nowUser("u1"), nowAnswer("g1"), nowUser("u2"), nowAnswer("g2")}
+	w.must(os.WriteFile(old, []byte(documented(head, first...)), 0o600))
+	told := append(turnOf(1, "recorded"), turnOf(2, "recorded")[:3]...)
+	w.want(told...)
+	lines := append([]string{head + "}"}, first...)
+	context := fmt.Sprintf(`{"id":"c","timestamp":%q,"type":"user","content":[{"text":"<session_context>\nx"}]}`, nowStamp())
+	lines = append(lines, `{"$set":{"sessionId":"`+w.id+`"}}`, `{"$set":{"messages":[`+strings.Join(append([]string{context}, first...), ",")+`]}}`, "")
+	w.must(os.WriteFile(old+"l", []byte(strings.Join(lines, "\n")), 0o600))
+	w.add(old+"l", nowUser("u3"), nowAnswer("g3"), nowUser("u4"))
+	w.want(append(append(append(told, turnOf(2, "recorded")[3:]...), turnOf(3, "recorded")...), turnOf(4, "")[:2]...)...)
+	all := w.events()
+	for _, e := range all {
+		if first := all[0]; e.AgentID != first.AgentID || e.IncarnationID != first.IncarnationID {
+			t.Errorf("%s is of another agent", e.Kind)
+		}
+	}
+}
+
+// A resumed session of an older version: its file, then the stub of the run, then
+// the sibling in which it goes on. Only what is new is told, once.
+func TestResumedOldSession(t *testing.T) {
+	const before = "2026-11-29T10:00:01.000Z"
+	history := []string{strings.Replace(userLine("u1", 0, "one"), stamp(0), before, 1), strings.Replace(geminiLine("g1", 0, "One.", ""), stamp(0), before, 1)}
+	var old, head string
+	w := watch(t, time.Hour, func(w *watched) {
+		head = `{"sessionId":"` + w.id + `","projectHash":"00","startTime":"` + before + `","kind":"main"`
+		old = filepath.Join(w.chats, "session-2026-11-29T10-00-65a45b4d.json")
+		w.must(os.WriteFile(old, []byte(documented(head, history...)), 0o600))
+	})
+	w.must(os.WriteFile(filepath.Join(w.chats, "session-"+time.Now().UTC().Format("2006-01-02T15-04")+"-65a45b4d.jsonl"), []byte(lined(nowHeader(w.id))), 0o600))
+	w.must(os.WriteFile(old+"l", []byte(strings.Join(append(append([]string{head + "}"}, history...), ""), "\n")), 0o600))
+	w.add(old+"l", `{"$set":{"sessionId":"`+w.id+`"}}`, nowUser("u2"), nowAnswer("g2"), nowUser("u3"))
+	w.want(append(turnOf(2, "recorded"), turnOf(3, "")[:2]...)...)
+}
+
+// A record of over 4 MiB, as a line or as a message of a document, is a failure
+// that says how long it was, and observation goes on.
+func TestLongRecordGoesOn(t *testing.T) {
+	long := func() string {
+		return fmt.Sprintf(`{"id":"g1","timestamp":%q,"type":"gemini","content":"Text of g1.","tokens":{"input":1},"toolCalls":[{"id":"c1","name":"x","status":"success","resultDisplay":%q}]}`,
+			nowStamp(), strings.Repeat("x", providers.MaxRecord))
+	}
+	for _, tt := range []struct {
+		ext, detail string
+		make        func(header string, messages ...string) string
+	}{
+		{".jsonl", "gemini record at byte ", lined},
+		{".json", "gemini message 1 of a document is longer than 4194304 bytes: ", documented},
+	} {
+		t.Run(tt.ext, func(t *testing.T) {
+			w := watch(t, time.Hour)
+			path := filepath.Join(w.chats, "session-2026-11-30T10-00-65a45b4d"+tt.ext)
+			head, all := nowHeader(w.id), []string{nowUser("u1"), long()}
+			put := func() { w.must(os.WriteFile(path, []byte(tt.make(head, all...)), 0o600)) }
+			put()
+			told := append(turnOf(1, "")[:2], "observer_failure")
+			w.want(told...)
+			all = append(all, nowUser("u2"), nowAnswer("g2"), nowUser("u3"))
+			if tt.ext == ".json" {
+				put()
+			} else {
+				w.add(path, all[2:]...)
+			}
+			w.want(append(append(told, turnOf(2, "recorded")...), turnOf(3, "")[:2]...)...)
+			e := w.events()[2]
+			if want := fmt.Sprintf("%d bytes skipped", len(all[1])); !strings.HasPrefix(*e.Detail, tt.detail) || tt.ext == ".json" && !strings.HasSuffix(*e.Detail, want) {
+				t.Errorf("detail %q, want %q ... %q", *e.Detail, tt.detail, want)
+			}
+		})
+	}
+}
+
+// Retention deletes a session's file: what waited in it is decided, and a file of
+// that session that comes back tells only what is new.
+func TestFileDeleted(t *testing.T) {
+	w := watch(t, time.Hour)
+	path := filepath.Join(w.chats, "session-2026-11-30T10-00-65a45b4d.jsonl")
+	text := lined(nowHeader(w.id), nowUser("u1"), nowAnswer("g1"))
+	w.must(os.WriteFile(path, []byte(text), 0o600))
+	w.want(turnOf(1, "")[:3]...)
+	w.must(os.Remove(path))
+	told := turnOf(1, "settled")
+	w.want(told...)
+	w.must(os.WriteFile(path, []byte(text+nowUser("u2")+"\n"), 0o600))
+	w.want(append(told, turnOf(2, "")[:2]...)...)
 }
