@@ -187,7 +187,12 @@ func TestEvidenceLegacy(t *testing.T) {
 	sibling := h.chat("code", "x", sid, 4, prompt1)
 	line := "4 " + sid + " code/chats/session-x.jsonl"
 	h.want(h.process(), h.known(legacy, sibling), line)
-	h.want(h.process(), append(before, h.known(sibling)...), line) // described before the sibling came
+	// Described before the sibling came, and written after it by somebody else.
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(legacy, later, later); err != nil {
+		t.Fatal(err)
+	}
+	h.want(h.process(), append(before, h.known(sibling)...), line)
 }
 
 func TestEvidenceCopies(t *testing.T) {

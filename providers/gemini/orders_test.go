@@ -67,11 +67,15 @@ func TestOrders(t *testing.T) {
 // What no person wrote starts no turn, whatever it stands in: before the first
 // prompt, in an open turn, and after its end.
 func TestNoPersonsWords(t *testing.T) {
-	words := map[string]string{"context": "<session_context>\nx", "loop": loopMark + "x", "hook": "<hook_context>\nx"}
-	for i, mark := range notes {
-		words[fmt.Sprint("note ", i)] = mark + "x"
-	}
-	for name, text := range words {
+	for name, text := range map[string]string{
+		"context": "<session_context>\nx", "hook": "<hook_context>\nx",
+		"loop":             "System: Potential loop detected. Details: x",
+		"shell command":    "I ran the following shell command:\n```sh\nls\n```",
+		"workspace":        "- **Workspace Directories:**\n  - /w",
+		"end of plan mode": "User has manually exited Plan Mode. Switching to Default mode.",
+		"editor":           "Here is the user's editor context as a JSON object. x",
+		"change in editor": "Here is a summary of changes in the user's editor context, in JSON format. x",
+	} {
 		for i, before := range [][]string{nil, {userLine("u1", 1, "one")}, {userLine("u1", 1, "one"), geminiLine("g1", 2, "One.", ""), `{"$rewindTo":"none"}`}} {
 			p := fresh()
 			play(p, before...)
