@@ -298,6 +298,22 @@ func held(a *agent) {
 	a.w.must(a.w.model.Held(ctx))
 }
 
+// askedAgain waits until the model was asked by one script more than once.
+func askedAgain(script string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		a.w.eventually("the model is asked again by "+script, func() bool {
+			n := 0
+			for _, r := range a.w.model.Requests() {
+				if r.Script == script {
+					n++
+				}
+			}
+			return n > 1
+		})
+	}
+}
+
 // release lets the model go on.
 func release(a *agent) {
 	a.w.t.Helper()

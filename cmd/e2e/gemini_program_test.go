@@ -84,6 +84,18 @@ func failedGemini(turn, status, reason string) step {
 	return step{typed("SCENARIO:" + status), asked(turn, "SCENARIO:"+status) + "failure " + turn + " " + reason + "\nwaiting " + turn}
 }
 
+// stubbornGemini is an error of the API that Gemini CLI does not believe: it asks
+// more than once.
+func stubbornGemini(turn, status string) step {
+	prompt := "SCENARIO:" + status
+	return step{do(typed(prompt), askedAgain(status)), asked(turn, prompt)}
+}
+
+// leftGemini is Esc on what does not come.
+func leftGemini(turn string) step {
+	return step{key("Escape"), "final " + turn + " aborted\nwaiting " + turn}
+}
+
 // chosen moves to a choice of a dialog, with one more key press where the dialog
 // dropped the first.
 func chosen(name, shown string) action {

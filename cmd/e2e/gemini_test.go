@@ -98,8 +98,9 @@ var geminiScenarios = []scenario{
 		failedGemini("A", "400", "invalid_request"),
 		failedGemini("B", "401", "authentication_failed"),
 		answered("C", "flaky500", "FLAKY: good at last."),
-		failedGemini("D", "toolong", "invalid_request"),
-		geminiPlain("E"),
+		answered("D", "flaky503", "FLAKY: good at last."),
+		failedGemini("E", "toolong", "invalid_request"),
+		geminiPlain("F"),
 		goneGemini,
 	}},
 	{name: "gives-up", about: "a stream that is cut off, one with an error event, a blocked prompt, each until the program gives up; a used-up quota, whose dialog is answered with stop; one 429 and then good", steps: []step{
@@ -111,6 +112,14 @@ var geminiScenarios = []scenario{
 		{do(typed("SCENARIO:limit"), see("Usage limit reached")), asked("E", "SCENARIO:limit")},
 		{answer("2", "Usage limit reached"), "failure E usage_limit\nwaiting E"},
 		geminiPlain("F"),
+		goneGemini,
+	}},
+	{name: "asks-again", about: "429, 500 and 503, each time that it is asked: on a terminal the program asks without end, and tells nothing, until a person presses Esc", steps: []step{
+		{gemini(), "available"},
+		stubbornGemini("A", "429"), leftGemini("A"),
+		stubbornGemini("B", "500"), leftGemini("B"),
+		stubbornGemini("C", "503"), leftGemini("C"),
+		geminiPlain("D"),
 		goneGemini,
 	}},
 	{name: "commands", about: "/compress, a ! command and /chat save are no turns", steps: []step{

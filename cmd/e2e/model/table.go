@@ -111,6 +111,7 @@ var scripts = map[string]Script{
 	// What is good when the program asks once more.
 	"flaky429": {once(fails(429, "rate_limit_error", "")), say("FLAKY: good at last.")},
 	"flaky500": {once(fails(500, "api_error", "")), say("FLAKY: good at last.")},
+	"flaky503": {once(fails(503, "server_is_overloaded", "")), say("FLAKY: good at last.")},
 	"flaky529": {once(fails(529, "overloaded_error", "")), say("FLAKY: good at last.")},
 	"flakycut": {
 		once(Step{Blocks: []Block{text("FLAKY: good at")}, Cut: true}),
