@@ -29,14 +29,15 @@ var copilotScenarios = []scenario{
 		plain("A"),
 		copilotExited,
 	}},
-	{name: "texts", about: "letters of several scripts; several texts, which are one message; reasoning; a filtered answer", steps: []step{
+	{name: "texts", about: "letters of several scripts; several texts, which are one message; reasoning; a filtered answer; a blocked one, of which the program says words of its own", steps: []step{
 		{copilot(), "available"},
 		{prompt("SCENARIO:unicode é漢字"), asked("A", "SCENARIO:unicode é漢字") +
 			done("A", `UNICODE: é 漢字 한국어 😀 \"quoted\" <tag> &amp; back\\slash`)},
 		{prompt("SCENARIO:texts"), asked("B", "SCENARIO:texts") + done("B", "FIRST text.SECOND text.THIRD text.")},
 		{prompt("SCENARIO:thinking"), asked("C", "SCENARIO:thinking") + done("C", "THINKING: the answer is 42.")},
 		{prompt("SCENARIO:refusal"), asked("D", "SCENARIO:refusal") + done("D", "REFUSAL: no.")},
-		second("E"),
+		{prompt("SCENARIO:blocked"), asked("E", "SCENARIO:blocked") + done("E", "The model returned no content because the response was blocked by content filtering.")},
+		second("F"),
 		copilotExited,
 	}},
 	{name: "tools", about: "a tool call, two at once, one that fails", steps: []step{
@@ -119,6 +120,15 @@ var copilotScenarios = []scenario{
 		plain("E"),
 		copilotExited,
 	}},
+	{name: "errors-again", about: "429, 500, 503, an error in the stream, each of the six times that it is asked", steps: []step{
+		{copilot(), "available"},
+		reported("A", "429", "rate_limited"),
+		reported("B", "500", "provider_unavailable"),
+		reported("C", "503", "provider_unavailable"),
+		reported("D", "streamerror", "provider_error"),
+		plain("E"),
+		copilotExited,
+	}},
 	{name: "error-cut", about: "the stream is cut, every time", steps: []step{
 		{copilot(), "available"},
 		reported("A", "cut", "provider_error"),
@@ -157,11 +167,13 @@ var copilotScenarios = []scenario{
 		second("B"),
 		copilotExited,
 	}},
-	{name: "compact", about: "/compact is no turn", steps: []step{
-		{copilot(), "available"},
+	{name: "compact", about: "/compact is no turn; a conversation that fills the window is compacted within its turn", steps: []step{
+		{copilot("--allow-all-tools"), "available"},
 		plain("A"),
 		{do(slash("/compact"), see("Compaction completed")), ""},
 		second("B"),
+		{do(prompt("SCENARIO:fill"), see("Compacting conversation history")), asked("C", "SCENARIO:fill") + "message C \"FILL: much to read.\"\n" + done("C", "FILL: it goes on.")},
+		plain("D"),
 		copilotExited,
 	}},
 	{name: "new", about: "/new begins another session in the same process, which keeps the first one open, and goes back to it at its end", steps: []step{

@@ -132,6 +132,13 @@ var geminiScenarios = []scenario{
 		{do(key("!"), see("! Type your shell command"), write("echo bang"), key("Enter"), see("Shell Command echo bang")), ""},
 		goneGemini,
 	}},
+	{name: "compression", about: "a conversation that fills the window is compressed within its turn", steps: []step{
+		{yolo(), "available"},
+		geminiPlain("A"),
+		{do(typed("SCENARIO:fill"), see("Context compressed")), asked("B", "SCENARIO:fill") + "message B \"FILL: much to read.\"\n" + done("B", "FILL: it goes on.")},
+		geminiSecond("C"),
+		goneGemini,
+	}},
 	{name: "rewind", about: "/rewind takes back the last turn and tells nothing; its prompt, sent once more, is a new turn", steps: []step{
 		{gemini(), "available"},
 		geminiPlain("A"),

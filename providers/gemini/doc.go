@@ -2,7 +2,7 @@
 // and what binds one of its processes to a session.
 //
 // Sources: files written by 0.61.0 on Linux, headless (-p) and in tmux, checked
-// 2026-11-30 and kept in testdata/providers/gemini, and the program's own text
+// 2026-12-01 and kept in testdata/providers/gemini, and the program's own text
 // (chatRecordingService, geminiChat, useGeminiStream, windowTitle). They prove:
 //
 //   - start: a user message with a text, that no mark shows to be the program's
@@ -55,5 +55,7 @@
 // when tool output is shortened in mid-turn; after /rewind a list has no context;
 // the error of a rollback comes up to 1 s later; another start in the directory
 // deletes the file of a session without a prompt, which goes on in one without a
-// header (bound by name and --session-id); shell output is cut to 40 kB.
+// header (bound by name and --session-id); shell output is cut to 40 kB. On a
+// terminal 429, 500 and 503 are asked again without end, whatever maxAttempts
+// says: the turn stays open until Esc; -p gives up.
 package gemini

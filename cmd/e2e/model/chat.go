@@ -58,8 +58,13 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case a.step.Status != 0:
-		if slices.Contains(offered, "todowrite") && !a.step.Patient {
-			w.Header().Set("retry-after-ms", "50") // OpenCode waits for a minute in all
+		// Left alone, both wait for a minute in all.
+		switch {
+		case a.step.Patient:
+		case slices.Contains(offered, "todowrite"): // OpenCode
+			w.Header().Set("retry-after-ms", "50")
+		case slices.Contains(offered, "read_bash"): // Copilot
+			w.Header().Set("retry-after", "1")
 		}
 		writeJSON(w, a.step.Status, a.failure())
 	case !req.Stream:

@@ -204,22 +204,27 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestSoon: OpenCode is told to ask again at once, so that its retries do not
-// take a minute; nobody else is, and not where it has to wait.
+// TestSoon: OpenCode and Copilot are told to ask again soon, so that their retries
+// do not take a minute; nobody else is, and not where it has to wait.
 func TestSoon(t *testing.T) {
 	for _, c := range []struct {
-		script string
-		tools  []string
-		want   string
+		script  string
+		tools   []string
+		millis  string
+		seconds string
 	}{
-		{"500", []string{"bash", "todowrite"}, "50"},
-		{"500", []string{"Bash", "TodoList"}, ""},
-		{"stubborn", []string{"bash", "todowrite"}, ""},
-		{"plain", []string{"bash", "todowrite"}, ""},
+		{"500", []string{"bash", "todowrite"}, "50", ""},
+		{"500", []string{"bash", "read_bash"}, "", "1"},
+		{"500", []string{"Bash", "TodoList"}, "", ""},
+		{"stubborn", []string{"bash", "todowrite"}, "", ""},
+		{"stubborn", []string{"bash", "read_bash"}, "", ""},
+		{"plain", []string{"bash", "todowrite"}, "", ""},
 	} {
 		resp := post(t, start(t), "/v1/chat/completions", chatRequestOf(c.tools, user("SCENARIO:"+c.script)))
-		if got := resp.Header.Get("retry-after-ms"); got != c.want {
-			t.Errorf("%s to %s: retry-after-ms is %q, want %q", c.script, c.tools[1], got, c.want)
+		for name, want := range map[string]string{"retry-after-ms": c.millis, "retry-after": c.seconds} {
+			if got := resp.Header.Get(name); got != want {
+				t.Errorf("%s to %s: %s is %q, want %q", c.script, c.tools[1], name, got, want)
+			}
 		}
 	}
 }

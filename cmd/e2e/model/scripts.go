@@ -25,7 +25,7 @@ type Step struct {
 	Event   bool   // the error comes in the stream, within the last text
 	Cut     bool   // drop the connection within the last text
 	Late    bool   // it comes behind the last block instead
-	Patient bool   // do not tell OpenCode to ask again at once
+	Patient bool   // do not tell the program to ask again at once
 }
 
 // Stop reasons.

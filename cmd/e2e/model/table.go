@@ -129,10 +129,10 @@ var scripts = map[string]Script{
 	},
 
 	// A conversation that is said to fill the model's window, so that the program
-	// compacts it in mid-turn and goes on by the summary.
+	// compacts it in mid-turn and goes on: most by the summary, which is "compacted".
 	"fill": {
 		{Blocks: []Block{text("FILL: much to read."), shell("echo much")}, Tokens: 990_000},
-		say("FILL: it was not compacted."),
+		say("FILL: it goes on."),
 	},
 	"overrun": {
 		answer(text("OVERRUN: much to read."), shell("echo much")),
