@@ -71,7 +71,7 @@ func TestContract(t *testing.T) {
 	providertest.Run(t, planned(t), cases)
 }
 
-func TestGoldens(t *testing.T) {
+func TestGolden(t *testing.T) {
 	prov := planned(t)
 	for _, c := range corpus(t) {
 		t.Run(c.Name, func(t *testing.T) {

@@ -180,6 +180,10 @@ func lined(header string, messages ...string) string {
 	return header + "}\n" + `{"$set":{"messages":[` + context + `]}}` + "\n" + strings.Join(append(messages, ""), "\n")
 }
 
+// beheaded is how the program goes on after another start in the directory has
+// deleted its file.
+func beheaded(_ string, messages ...string) string { return strings.Join(append(messages, ""), "\n") }
+
 func documented(header string, messages ...string) string {
 	return header + `,"messages":[` + strings.Join(messages, ",") + `]}`
 }
@@ -201,6 +205,7 @@ func TestFileMadeAgain(t *testing.T) {
 	}{
 		{"lines, another session", ".jsonl", lined, true},
 		{"lines, the same session", ".jsonl", lined, false},
+		{"lines without a header", ".jsonl", beheaded, false},
 		{"document, another session", ".json", documented, true},
 		{"document, the same session", ".json", documented, false},
 	} {
@@ -212,7 +217,11 @@ func TestFileMadeAgain(t *testing.T) {
 			}
 			path := filepath.Join(w.chats, "session-2026-11-30T10-00-65a45b4d"+tt.ext)
 			first := []string{nowUser("u1"), nowAnswer("g1")}
-			w.must(os.WriteFile(path, []byte(tt.make(nowHeader(w.id), first...)), 0o600))
+			old := tt.make
+			if tt.ext == ".jsonl" {
+				old = lined
+			}
+			w.must(os.WriteFile(path, []byte(old(nowHeader(w.id), first...)), 0o600))
 			told := []string{"turn_started u1", "turn_state_changed u1 waiting_on_agent", "assistant_message u1 Text of g1."}
 			w.want(told...)
 			w.must(os.Remove(path))

@@ -98,6 +98,10 @@ type view struct {
 // locks that a reader takes are advisory locks on open files and are gone with
 // the transaction.
 func look(ctx context.Context, db, session string, f func(*view) error) error {
+	// SQLite has its log of writes and its shared memory beside the file itself.
+	if path, err := filepath.EvalSymlinks(db); err == nil {
+		db = path
+	}
 	if regular(db+"-shm") && regular(db+"-wal") {
 		return lookWith(ctx, db, session, "readonly_shm=1", f)
 	}

@@ -237,6 +237,21 @@ func TestOpenedWhileItIsRead(t *testing.T) {
 	}
 }
 
+// Field list: E2. A database behind a link is as live as its file: its log of
+// writes lies beside that.
+func TestDatabaseBehindALink(t *testing.T) {
+	path, db := live(t, "plain")
+	link := filepath.Join(t.TempDir(), "opencode.db")
+	must(t, os.Symlink(path, link))
+	execute(t, db, "PRAGMA wal_checkpoint(TRUNCATE)")
+	addEvent(t, db, plainSession, 16, "x", `{}`)
+	then := time.Now().Add(-time.Minute)
+	must(t, os.Chtimes(path, then, then))
+	if n, err := count(link); n != 17 || err != nil {
+		t.Errorf("%d records, %v", n, err)
+	}
+}
+
 // Field list: E1, E2. With rows in its -wal but without -shm a database is not
 // read, least of all without those rows, until a writer opens it.
 func TestNoSharedMemory(t *testing.T) {

@@ -178,6 +178,8 @@ var turnCases = []struct{ name, script, want string }{
 	{"abort", first + "text a1 q1 par\nfail a1 u1 MessageAbortedError", began + "|u1 says par|u1 final aborted|u1 waiting_on_user|= u1 waiting_on_user"},
 	{"the error comes after the end", first + "end a1 u1 content-filter\nfail a1 u1 ContentFilterError\nfail a1 u1 ContentFilterError",
 		began + "|u1 failure policy_blocked|u1 waiting_on_user|= u1 waiting_on_user"},
+	{"an error's finish is no answer", first + "text a1 q1 par\nend a1 u1 error\nquiet\nfail a1 u1 APIError 500",
+		began + "|u1 says par|u1 failure provider_unavailable|u1 waiting_on_user|= u1 waiting_on_user"},
 	{"permission rejected", first + "call a1 c1 bash error " + rejectedPermission + "\nend a1 u1 tool-calls\nuser u1\nquiet",
 		began + "|u1 waiting_on_user|= u1 waiting_on_user"},
 	{"question dismissed", first + "ask a1 c1 A B\ncall a1 c1 question error " + dismissedQuestion + "\nend a1 u1 tool-calls\nquiet",
