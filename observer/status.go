@@ -103,7 +103,8 @@ func (o *Observer) providerStatus(p providers.Provider) wire.ProviderStatus {
 			s.Bound++
 			continue
 		}
-		s.Unbound = append(s.Unbound, wire.Unbound{PID: a.row.PID, PaneID: a.row.PaneID, Reason: o.reason(a)})
+		pane := a.row.PaneID // a copy: the answer leaves the loop
+		s.Unbound = append(s.Unbound, wire.Unbound{PID: a.row.PID, PaneID: &pane, Reason: o.reason(a)})
 	}
 	for _, x := range o.last.excluded {
 		if x.Provider == p.ID() && !x.Pending && !x.Helper {

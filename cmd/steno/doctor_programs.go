@@ -72,12 +72,12 @@ func (d *doctor) provider(s wire.ProviderStatus, about providers.About) {
 		d.add(s.ID+" processes", pass, "", "%d, %d bound to their sessions", s.Processes, s.Bound)
 	}
 	for _, u := range s.Unbound {
-		if u.PaneID == 0 { // it owns no pane, so no session is expected
+		if u.PaneID == nil { // it owns no pane, so no session is expected
 			d.add(s.ID+" processes", pass, "", "pid %d owns no pane: %s", u.PID, u.Reason)
 			continue
 		}
-		d.add(s.ID+" processes", warn, fmt.Sprintf("steno explain %d says what was looked at", u.PaneID),
-			"pid %d in pane %d has no session: %s", u.PID, u.PaneID, u.Reason)
+		d.add(s.ID+" processes", warn, fmt.Sprintf("steno explain %d says what was looked at", *u.PaneID),
+			"pid %d in pane %d has no session: %s", u.PID, *u.PaneID, u.Reason)
 	}
 	if s.Processes > 0 {
 		for _, hint := range about.Hints {

@@ -50,10 +50,11 @@ func TestPackageVersion(t *testing.T) {
 // TestDoctorOnProviders gives a doctor what a daemon says of one program.
 func TestDoctorOnProviders(t *testing.T) {
 	d := doctor{app: &app{getenv: func(string) string { return "" }}}
+	first, fourth := uint64(0), uint64(4)
 	about := providers.About{Name: "X", Version: "1.0", Hints: []string{"a hook would make it exact"}}
 	d.provider(wire.ProviderStatus{
 		ID: "x", Roots: []wire.RootStatus{{Dir: "/a", Exists: true}, {Dir: "/b"}}, Artifacts: 3, Processes: 2, Bound: 1, Failures: 1,
-		Drift: []string{"new.kind"}, Unbound: []wire.Unbound{{PID: 7, PaneID: 4, Reason: "two sessions"}, {PID: 8, Reason: "started by x"}},
+		Drift: []string{"new.kind"}, Unbound: []wire.Unbound{{PID: 6, PaneID: &first, Reason: "none"}, {PID: 7, PaneID: &fourth, Reason: "two sessions"}, {PID: 8, Reason: "started by x"}},
 	}, about)
 	var got []string
 	for _, f := range d.findings {
@@ -63,6 +64,7 @@ func TestDoctorOnProviders(t *testing.T) {
 		"ok x files: 1 directories, 3 sessions seen",
 		"warn x records: 1 could not be read since the daemon started",
 		"warn x drift: 1 record types were never seen before: new.kind",
+		"warn x processes: pid 6 in pane 0 has no session: none",
 		"warn x processes: pid 7 in pane 4 has no session: two sessions",
 		"ok x processes: pid 8 owns no pane: started by x",
 		"ok x evidence: a hook would make it exact",

@@ -72,9 +72,9 @@ type RootStatus struct {
 
 // Unbound is a process without a session.
 type Unbound struct {
-	PID    int    `json:"pid"`
-	PaneID uint64 `json:"pane_id"`
-	Reason string `json:"reason"`
+	PID    int     `json:"pid"`
+	PaneID *uint64 `json:"pane_id"` // null where it is no agent, and so owns no pane
+	Reason string  `json:"reason"`
 }
 
 // Pane is one place that an agent can live in: a pane of a multiplexer, a bare

@@ -90,7 +90,7 @@ func Decide(candidates []Candidate) []Match {
 	for _, c := range all {
 		switch len(c.sessions) {
 		case 0:
-			c.refuse("no usable evidence")
+			c.refuse(c.silence())
 		case 1:
 			id := c.sessions[0]
 			why := rivals(c, claims[session{c.match.Provider, id}])
@@ -109,6 +109,15 @@ func Decide(candidates []Candidate) []Match {
 		out = append(out, c.match)
 	}
 	return out
+}
+
+// silence says why nothing names a session. Most programs begin one with the first
+// prompt, so a process without any evidence is nothing to worry about.
+func (h *held) silence() string {
+	if len(h.rows) == 0 {
+		return "nothing names one yet, as before a first prompt"
+	}
+	return "no usable evidence"
 }
 
 // gather merges candidates that are the same process and sorts everything.

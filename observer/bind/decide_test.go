@@ -43,7 +43,7 @@ func TestDecide(t *testing.T) {
 		want []string // "pid: session rank source" or "pid: reason"
 	}{
 		{"nobody", nil, nil},
-		{"no evidence", []Candidate{cand(1)}, []string{"1: " + none}},
+		{"no evidence", []Candidate{cand(1)}, []string{"1: nothing names one yet, as before a first prompt"}},
 		{"exact", []Candidate{cand(1, exact)}, []string{"1: A 1 record"}},
 		{"each rank", []Candidate{cand(1, ev(2, "B", "log")), cand(2, ev(3, "C", "args")), cand(3, ev(4, "D", "directory"))},
 			[]string{"1: B 2 log", "2: C 3 args", "3: D 4 directory"}},
