@@ -39,11 +39,13 @@ type watched struct {
 	store *store.Store
 	chats string // its directory
 	id    string // of the session. No other test's that runs on this machine: two programs of one session have none
+	agent string // what the observer calls the program
 }
 
-// watch starts both, and before the program what was there already. Other
-// programs of this name on the machine have other homes: they have agents here,
-// but no session.
+// watch starts both, and before the program what was there already. It waits
+// until the program is known, so that what is written then is dated after its
+// start, however slow this machine is. Other programs of this name are known,
+// too.
 func watch(t *testing.T, sweep time.Duration, already ...func(*watched)) *watched {
 	t.Helper()
 	home := t.TempDir()
@@ -97,7 +99,33 @@ func watch(t *testing.T, sweep time.Duration, already ...func(*watched)) *watche
 		in.Close()
 		_ = cmd.Wait()
 	})
+	w.until("the program is known", func() bool {
+		_, agents, err := s.Agents(t.Context())
+		w.must(err)
+		for _, a := range agents {
+			if a.PID == cmd.Process.Pid && a.Available {
+				w.agent = a.ID
+			}
+		}
+		return w.agent != ""
+	})
 	return w
+}
+
+// until waits for a commit after which ok is true.
+func (w *watched) until(what string, ok func() bool) {
+	w.t.Helper()
+	for deadline := time.After(30 * time.Second); ; {
+		changed := w.store.Changed()
+		if ok() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			w.t.Fatalf("%s: not within 30 s", what)
+		}
+	}
 }
 
 func (w *watched) must(err error) {
@@ -107,8 +135,7 @@ func (w *watched) must(err error) {
 	}
 }
 
-// events are those of the session so far: those of all agents that tell more than
-// that one lives.
+// events are those of the program so far but its lifecycle.
 func (w *watched) events() (out []wire.Event) {
 	w.t.Helper()
 	for after := store.Seq(0); ; {
@@ -121,7 +148,7 @@ func (w *watched) events() (out []wire.Event) {
 		for _, b := range p.Events {
 			var e wire.Event
 			w.must(json.Unmarshal(b, &e))
-			if e.Kind != wire.AgentLifecycle {
+			if e.AgentID == w.agent && e.Kind != wire.AgentLifecycle {
 				out = append(out, e)
 			}
 		}
@@ -145,19 +172,13 @@ func (w *watched) seen() (out []string) {
 // want waits until the events are exactly these.
 func (w *watched) want(want ...string) {
 	w.t.Helper()
-	deadline := time.After(30 * time.Second)
-	for {
-		changed := w.store.Changed()
-		got := w.seen()
-		if slices.Equal(got, want) {
-			return
+	var got []string
+	defer func() {
+		if w.t.Failed() {
+			w.t.Logf("events:\n  %s\nwant:\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 		}
-		select {
-		case <-changed:
-		case <-deadline:
-			w.t.Fatalf("events:\n  %s\nwant:\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
-		}
-	}
+	}()
+	w.until("the events", func() bool { got = w.seen(); return slices.Equal(got, want) })
 }
 
 // Records that are written now.
@@ -277,7 +298,12 @@ func TestSiblingKeepsPlace(t *testing.T) {
 	lines = append(lines, `{"$set":{"sessionId":"`+w.id+`"}}`, `{"$set":{"messages":[`+strings.Join(append([]string{context}, first...), ",")+`]}}`, "")
 	w.must(os.WriteFile(old+"l", []byte(strings.Join(lines, "\n")), 0o600))
 	w.add(old+"l", nowUser("u3"), nowAnswer("g3"), nowUser("u4"))
-	w.want(append(append(append(told, turnOf(2, "recorded")[3:]...), turnOf(3, "recorded")...), turnOf(4, "")[:2]...)...)
+	// Which of the two files proves the second answer final is a matter of moments.
+	told = append(append(append(told, turnOf(2, "recorded")[3:]...), turnOf(3, "recorded")...), turnOf(4, "")[:2]...)
+	w.until("the events", func() bool {
+		got := strings.ReplaceAll(strings.Join(w.seen(), "\n"), providers.CompletionSettled, providers.CompletionRecorded)
+		return got == strings.Join(told, "\n")
+	})
 	all := w.events()
 	for _, e := range all {
 		if first := all[0]; e.AgentID != first.AgentID || e.IncarnationID != first.IncarnationID {
@@ -351,6 +377,8 @@ func TestFileDeleted(t *testing.T) {
 	w.must(os.Remove(path))
 	told := turnOf(1, "settled")
 	w.want(told...)
-	w.must(os.WriteFile(path, []byte(text+nowUser("u2")+"\n"), 0o600))
+	aside := filepath.Join(filepath.Dir(w.chats), "aside")
+	w.must(os.WriteFile(aside, []byte(text+nowUser("u2")+"\n"), 0o600))
+	w.must(os.Rename(aside, path))
 	w.want(append(told, turnOf(2, "")[:2]...)...)
 }

@@ -31,6 +31,7 @@ type observed struct {
 	store   *store.Store
 	path    string // of the database
 	session string // no other test's: two programs of one session have none
+	agent   string // what the observer calls the program
 	p       *program
 	seq     int
 }
@@ -87,8 +88,35 @@ func observe(t *testing.T) *observed {
 	must(t, cmd.Start())
 	o.p = &program{t: t, in: in, out: bufio.NewReader(out), cmd: cmd}
 	t.Cleanup(o.p.end)
+	// What is written once the program is known is dated after its start.
+	o.until("the program is known", func() bool {
+		_, agents, err := s.Agents(t.Context())
+		must(t, err)
+		for _, a := range agents {
+			if a.PID == cmd.Process.Pid && a.Available {
+				o.agent = a.ID
+			}
+		}
+		return o.agent != ""
+	})
 	o.p.exec(o.schema(t, cwd))
 	return o
+}
+
+// until waits for a commit after which ok is true.
+func (o *observed) until(what string, ok func() bool) {
+	o.t.Helper()
+	for deadline := time.After(30 * time.Second); ; {
+		changed := o.store.Changed()
+		if ok() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			o.t.Fatalf("%s: not within 30 s", what)
+		}
+	}
 }
 
 func must(t testing.TB, err error) {
@@ -142,8 +170,8 @@ func told(n string) []string {
 	return out
 }
 
-// seen are the events of the session so far: those of all agents that tell more
-// than that one lives.
+// seen are the events of the program so far but its lifecycle: others of this name
+// may run on this machine.
 func (o *observed) seen() (out []string) {
 	o.t.Helper()
 	for after := store.Seq(0); ; {
@@ -156,7 +184,7 @@ func (o *observed) seen() (out []string) {
 		for _, b := range page.Events {
 			var e wire.Event
 			must(o.t, json.Unmarshal(b, &e))
-			if e.Kind == wire.AgentLifecycle {
+			if e.AgentID != o.agent || e.Kind == wire.AgentLifecycle {
 				continue
 			}
 			line := e.Kind
@@ -173,19 +201,13 @@ func (o *observed) seen() (out []string) {
 // want waits until the events are exactly these.
 func (o *observed) want(want ...string) {
 	o.t.Helper()
-	deadline := time.After(30 * time.Second)
-	for {
-		changed := o.store.Changed()
-		got := o.seen()
-		if slices.Equal(got, want) {
-			return
+	var got []string
+	defer func() {
+		if o.t.Failed() {
+			o.t.Logf("events:\n  %s\nwant:\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 		}
-		select {
-		case <-changed:
-		case <-deadline:
-			o.t.Fatalf("events:\n  %s\nwant:\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
-		}
-	}
+	}()
+	o.until("the events", func() bool { got = o.seen(); return slices.Equal(got, want) })
 }
 
 // What the program appends to its log of writes wakes the observer; a row that is
