@@ -152,6 +152,46 @@ func TestChildSessionsSayNothing(t *testing.T) {
 	}
 }
 
+// A subagent's session says so in each of its own records, not in the first alone:
+// a look back may not reach that.
+func TestChildOfALaterRecord(t *testing.T) {
+	p := newProjector(nil)
+	for _, r := range script(t, "end a1 u1 stop\ntext a1 q1 y\nreply a1 u1") {
+		p.Rewind(r)
+	}
+	p.Rewind(providers.Record{Data: []byte(`{"type":"session.updated.1","data":{"info":{"id":"ses_c","parentID":"ses_p","time":{"created":1}}}}`)})
+	p.Rewound()
+	if got := p.Turn(); got.ID != "" {
+		t.Errorf("turn %v", got)
+	}
+	for _, r := range script(t, first) {
+		if out := p.Project(r); len(out) != 0 {
+			t.Errorf("drafts %v", out)
+		}
+	}
+}
+
+// What the provider's own server ran is no call of the loop: the answer around it
+// is final. And a part that the program ignores is nobody's prompt.
+func TestPartsOfAnotherKind(t *testing.T) {
+	part := func(data string) providers.Record {
+		return providers.Record{Data: []byte(`{"type":"message.part.updated.1","data":{"part":` + data + `,"time":1}}`)}
+	}
+	p := newProjector(nil)
+	var got []string
+	for _, r := range append(append(script(t, "user u1\nsay u1 p1 x\nreply a1 u1\ntext a1 q1 Found."),
+		part(`{"id":"t1","messageID":"a1","type":"tool","tool":"web_search","callID":"c1","metadata":{"providerExecuted":true},"state":{"status":"completed"}}`)),
+		append(script(t, "end a1 u1 stop\nuser u2"), part(`{"id":"p2","messageID":"u2","type":"text","text":"a note","ignored":true}`))...) {
+		for _, d := range p.Project(r) {
+			got = append(got, string(d.Kind)+" "+d.Turn+" "+d.Text)
+		}
+	}
+	want := "turn_started u1 |turn_state_changed u1 |assistant_message u1 Found.|turn_final u1 Found.|turn_state_changed u1 "
+	if s := strings.Join(got, "|"); s != want {
+		t.Errorf("drafts %s, want %s", s, want)
+	}
+}
+
 func TestRewindInAMessage(t *testing.T) {
 	recs := script(t, "user u1\nsay u1 p1 x\nreply a1 u1\ntext a1 q1 short\nend a1 u1 stop")
 	for _, tt := range []struct{ text, want string }{{"short", "short"}, {strings.Repeat("w", 2000), ""}} {

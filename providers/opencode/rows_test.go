@@ -345,14 +345,17 @@ func TestBusy(t *testing.T) {
 	if d := time.Since(began); d > 2*time.Second {
 		t.Errorf("waited %v", d)
 	}
+	if most := c.(*cursor).most; most >= maxRows {
+		t.Errorf("%d rows are asked for again: what takes too long would for ever", most)
+	}
 	p.end()
 	n := 0
 	for more := true; more; {
 		b := read(t, c, 1<<20)
 		n, more = n+len(b.Records), b.More
 	}
-	if n != 16 {
-		t.Errorf("%d records afterwards", n)
+	if most := c.(*cursor).most; n != 16 || most != maxRows {
+		t.Errorf("%d records afterwards, and %d rows at a time", n, most)
 	}
 }
 

@@ -290,6 +290,78 @@ func TestRowsInBulk(t *testing.T) {
 	}
 }
 
+// More parts than one look reads: each is given once, message by message, and so
+// is what comes after them.
+func TestMorePartsThanALook(t *testing.T) {
+	path, db := live(t, "plain")
+	execute(t, db, "DROP TABLE event; DELETE FROM part; DELETE FROM message")
+	const messages, each = 5, maxItems / 3
+	execute(t, db, `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i < ?)
+		INSERT INTO message SELECT printf('msg_%05d', i), ?, 1000 + i, 1000 + i, '{"role":"user","time":{"created":1}}' FROM n`, messages-1, plainSession)
+	execute(t, db, `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i < ?)
+		INSERT INTO part SELECT printf('prt_%05d', i), printf('msg_%05d', i / ?), ?, 1, 1, '{"type":"text","text":"x"}' FROM n`, messages*each-1, each, plainSession)
+	execute(t, db, "UPDATE session SET time_updated = 2000")
+	a := rowsOf(path, plainSession)
+	c := cursorAt(t, a, nil)
+	given := map[string]int{}
+	readOn := func() {
+		for more := true; more; {
+			b := read(t, c, 1<<20)
+			if b.Reset != providers.Same {
+				t.Fatalf("reset %q", b.Reset)
+			}
+			for _, name := range names(t, b.Records) {
+				given[name]++
+			}
+			more = b.More
+		}
+	}
+	readOn()
+	execute(t, db, `INSERT INTO message VALUES('msg_next', ?, 3000, 3000, '{"role":"user","time":{"created":3000}}')`, plainSession)
+	readOn()
+	for name, n := range given {
+		if n != 1 {
+			t.Errorf("%s was given %d times", name, n)
+		}
+	}
+	if want := messages*(each+1) + 1; len(given) != want {
+		t.Errorf("%d records, want %d", len(given), want)
+	}
+}
+
+// The bytes of a part that is too long are not asked for: there is no transaction
+// here that could give them.
+func TestLongPartIsNotRead(t *testing.T) {
+	i := item{spot: spot{At: 5, Class: holds, Part: "prt_1"}, msg: &message{key: key{At: 5, ID: "msg_1"}}, size: providers.MaxRecord + 1}
+	r, err := (&view{}).record(i, 0)
+	if err != nil || r.Gap != providers.Oversized || r.Size != i.size || r.Start != 5*slots {
+		t.Errorf("record %+v, %v", r, err)
+	}
+}
+
+// An older state of the database is put back: its session's time says so,
+// although the message that was read last is there.
+func TestOlderRowsPutBack(t *testing.T) {
+	path, db := live(t, "plain")
+	execute(t, db, "DROP TABLE event")
+	a := rowsOf(path, plainSession)
+	m := atEnd(t, a, -1)
+	swap(t, path, func(db *sql.DB) {
+		execute(t, db, "DROP TABLE event; UPDATE session SET time_updated = time_updated - 1")
+	})
+	if b := read(t, cursorAt(t, a, m), 1<<20); b.Reset != providers.Replaced || len(b.Records) != 0 {
+		t.Errorf("reset %q, %d records", b.Reset, len(b.Records))
+	}
+	// A copy of what there was is no other database.
+	m = atEnd(t, a, -1)
+	swap(t, path, func(db *sql.DB) {
+		execute(t, db, "DROP TABLE event; UPDATE session SET time_updated = time_updated - 1")
+	})
+	if b := read(t, cursorAt(t, a, m), 1<<20); b.Reset != providers.Same || len(b.Records) != 0 {
+		t.Errorf("the same again: reset %q, %d records", b.Reset, len(b.Records))
+	}
+}
+
 // The table of events appears with an update of the program: a new baseline.
 func TestEventsAppear(t *testing.T) {
 	r := newReplay(t, "plain", "ses_dd23788a9ffemZn0ip4YuiY1vO")
