@@ -303,8 +303,9 @@ func (r *reader) reset(out *result, why providers.Reset, now time.Time) {
 		Detail:      fmt.Sprintf("%s artifact was %s before %s %d: observation goes on at its end", r.artifact.Provider, why, unit(r.artifact.Framing), at),
 	})
 	// A program that rewrites its file may have emptied it first and write the
-	// old records again now.
-	r.notBefore = later(r.notBefore, now)
+	// old records again now. It dates by the millisecond: what has this one's is
+	// new.
+	r.notBefore = later(r.notBefore, now.Truncate(time.Millisecond))
 	r.save(out)
 }
 

@@ -68,6 +68,35 @@ func TestSilenceIsAfterTheLastRecord(t *testing.T) {
 	}
 }
 
+// A program dates its records by the millisecond, which may be the one in which
+// its file was found to be another one: what it writes then is new.
+func TestRecordOfTheSameMillisecond(t *testing.T) {
+	r := readerOf(t, 0, records("t1")...)
+	if out := r.refresh(false, now()); len(out.drafts) == 0 || out.err != nil {
+		t.Fatalf("refresh: %+v", out)
+	}
+	mustWrite(t, r.artifact.Path, encodeRecords(t, fakeRecord{ID: "x", Do: "note"}))
+	found := now().Truncate(time.Millisecond).Add(900 * time.Microsecond)
+	if out := r.refresh(false, found); len(out.drafts) != 1 || out.drafts[0].Kind != providers.ObserverFailure {
+		t.Fatalf("after the rewriting: %+v", out)
+	}
+	for i, at := range []time.Time{found.Truncate(time.Millisecond).Add(-1), found.Truncate(time.Millisecond)} {
+		f, err := os.OpenFile(r.artifact.Path, os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write(encodeRecords(t, fakeRecord{ID: fmt.Sprint("m", i), Do: "say", Text: "hello", At: at})); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if out := r.refresh(false, found.Add(time.Millisecond)); len(out.drafts) != i || out.err != nil {
+			t.Errorf("a record of %v gave %d drafts, %v", at, len(out.drafts), out.err)
+		}
+	}
+}
+
 // Undated drafts are bounded as the others are.
 func TestUndatedRecordsAreBounded(t *testing.T) {
 	var recs []fakeRecord

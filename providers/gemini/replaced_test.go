@@ -237,7 +237,7 @@ func TestFileMadeAgain(t *testing.T) {
 				session = newID()
 			}
 			path := filepath.Join(w.chats, "session-2026-11-30T10-00-65a45b4d"+tt.ext)
-			first := []string{nowUser("u1"), nowAnswer("g1")}
+			first, second := []string{nowUser("u1"), nowAnswer("g1")}, []string{nowUser("u2"), nowAnswer("g2")}
 			old := tt.make
 			if tt.ext == ".jsonl" {
 				old = lined
@@ -246,7 +246,6 @@ func TestFileMadeAgain(t *testing.T) {
 			told := []string{"turn_started u1", "turn_state_changed u1 waiting_on_agent", "assistant_message u1 Text of g1."}
 			w.want(told...)
 			w.must(os.Remove(path))
-			second := []string{nowUser("u2"), nowAnswer("g2")}
 			w.must(os.WriteFile(path, []byte(tt.make(nowHeader(session), second...)), 0o600))
 			told = append(told, "turn_final u1 completed settled Text of g1.", "turn_state_changed u1 waiting_on_user", "observer_failure")
 			w.want(told...)
