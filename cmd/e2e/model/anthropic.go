@@ -57,9 +57,13 @@ func anthropicScript(messages []message, tools int) (string, int) {
 		if strings.Contains(text, "create a detailed summary of") {
 			return "compact", 0
 		}
-		text = own(text)
+		// Claude Code 2.1.332 hands both of these on in a wrapping of its own.
+		notice, hook := strings.Contains(text, "<task-notification>"), strings.Contains(text, "\nStop hook feedback:\n")
+		if !hook {
+			text = own(text)
+		}
 		switch name := named(text); {
-		case strings.Contains(text, "<task-notification>"):
+		case notice:
 			return "notification", answers
 		case tools == 0: // a question of the program's own
 			return "title", 0

@@ -96,6 +96,7 @@ func TestAnswersByName(t *testing.T) {
 		{"role": "assistant", "content": []object{{"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": object{}}}},
 		{"role": "user", "content": []object{{"type": "tool_result", "tool_use_id": "toolu_1", "content": "out"}, {"type": "text", "text": reminder}}},
 	}
+	answered := object{"role": "assistant", "content": "PLAIN: one answer."}
 	for _, c := range []struct {
 		name, path string
 		body       any
@@ -103,6 +104,8 @@ func TestAnswersByName(t *testing.T) {
 	}{
 		{"first", "/v1/messages", anthropicRequest(user("SCENARIO:plain please")), "PLAIN: one answer."},
 		{"reminder", "/v1/messages", anthropicRequest(user("SCENARIO:plain"), user(reminder)), "PLAIN: one answer."},
+		{"wrapped hook", "/v1/messages", anthropicRequest(user("SCENARIO:plain"), answered, user("<system-reminder>\nIt is a hook's.\nStop hook feedback:\nSCENARIO:again\n</system-reminder>")), "AGAIN: after all."},
+		{"wrapped notice", "/v1/messages", anthropicRequest(user("SCENARIO:plain"), answered, user("<system-reminder>\nNot input.\n<task-notification>\n<status>completed</status>\n</task-notification>\n</system-reminder>")), "NOTED: the task is done."},
 		{"last prompt", "/v1/messages", anthropicRequest(user("SCENARIO:tool"), user("SCENARIO:second")), "SECOND: another answer."},
 		{"second step", "/v1/messages", anthropicRequest(append([]object{user("SCENARIO:tool")}, tool...)...), "TOOL: it ran."},
 		{"no name", "/v1/messages", anthropicRequest(user("SCENARIO:tool"), user("hello")), "OTHER: nothing was asked by name."},
