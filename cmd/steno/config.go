@@ -353,9 +353,9 @@ func (c *config) readFile(path string, wanted bool) error {
 	meta, err := toml.Decode(string(data), &file)
 	if err != nil {
 		if bad, ok := errors.AsType[toml.ParseError](err); ok {
-			return configError(path, bad.Position.Line, errors.New(bad.Message))
+			return configError(path, bad.Position.Line, errors.New(clean(bad.Message))) // it quotes the file
 		}
-		return configError(path, 0, err)
+		return configError(path, 0, errors.New(clean(err.Error())))
 	}
 	if unknown := meta.Undecoded(); len(unknown) > 0 {
 		return configError(path, keyLine(string(data), unknown[0]), fmt.Errorf("unknown key %q", unknown[0]))
