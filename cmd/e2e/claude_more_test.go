@@ -21,7 +21,7 @@ var claudeMoreScenarios = []scenario{
 	{name: "permission-denied", about: "a permission is denied with words; the same turn goes on", steps: []step{
 		{claude(), "available"},
 		{do(prompt("SCENARIO:permission"), see("Do you want to")), asked("A", "SCENARIO:permission") + `message A "PERMISSION: may I?"`},
-		{do(key("Up"), see("❯ 3. No"), key("Tab"), see("tell Claude"), write("not that one"), key("Enter")), done("A", "PERMISSION: thanks.")},
+		{do(pointed("No"), key("Tab"), see("tell Claude"), write("not that one"), key("Enter")), done("A", "PERMISSION: thanks.")},
 		plain("B"),
 		exited,
 	}},
@@ -34,7 +34,7 @@ var claudeMoreScenarios = []scenario{
 	}},
 	{name: "trust", about: "a directory that is not trusted: the session begins when it is", steps: []step{
 		{do(reconfigured(".claude.json", `"hasTrustDialogAccepted":true`, `"hasTrustDialogAccepted":false`), launch("claude"), see("trust this folder")), "available"},
-		{do(answer("Enter", "trust this folder"), ready), ""},
+		{do(pointed("Yes, I trust this folder"), answer("Enter", "trust this folder"), ready), ""},
 		plain("A"),
 		exited,
 	}},

@@ -5,6 +5,7 @@ package e2e
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 func init() {
@@ -49,4 +50,27 @@ func settleClaude(w *world, dirs []string) {
 	w.must(err)
 	w.write(".claude.json", string(state))
 	w.write(".claude/settings.json", `{"permissions":{"defaultMode":"default","allow":["Bash(echo:*)","Bash(sleep:*)","Bash(ls:*)","Bash(tail:*)","Bash(codex:*)"]}}`)
+}
+
+// pointed goes down in a dialog until it points to a choice: which one it begins
+// with, and how many there are, changes with the version.
+func pointed(to string) action {
+	return func(a *agent) {
+		a.w.t.Helper()
+		a.w.eventually("the dialog points to "+to, func() bool {
+			there := func() bool {
+				for line := range strings.Lines(a.screen()) {
+					if strings.Contains(line, "❯") && strings.Contains(line, to) {
+						return true
+					}
+				}
+				return false
+			}
+			if there() {
+				return true
+			}
+			key("Down")(a)
+			return within(times(redrawn), there)
+		})
+	}
 }

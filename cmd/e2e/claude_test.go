@@ -145,7 +145,7 @@ var claudeScenarios = []scenario{
 	{name: "form-answered", about: "a form of two questions is no event", steps: []step{
 		{claude(), "available"},
 		{do(prompt("SCENARIO:form"), see("Enter to select")), asked("A", "SCENARIO:form")},
-		{do(key("1"), see("Which sizes?"), key("2"), key("Right"), see("Submit answers"), key("1")), done("A", "FORM: thanks.")},
+		{do(chosen("1", "Which sizes?"), key("2"), key("Right"), see("Submit answers"), key("1")), done("A", "FORM: thanks.")},
 		exited,
 	}},
 	{name: "plan-rejected", about: "a plan, rejected with words; the same turn goes on", steps: []step{
