@@ -34,7 +34,7 @@ func (a *app) capabilitiesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printJSON(a.out, caps)
+			return a.printJSON(caps)
 		},
 	}
 }

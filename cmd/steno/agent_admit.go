@@ -69,7 +69,7 @@ was written. The text comes from standard input when it is not given.`,
 		if err != nil {
 			return err
 		}
-		return printJSON(a.out, receipt)
+		return a.printJSON(receipt)
 	}
 	return cmd
 }

@@ -61,7 +61,7 @@ decide it prints nothing and fails.`,
 		if err != nil {
 			return err
 		}
-		return printJSON(a.out, found)
+		return a.printJSON(found)
 	}
 	return cmd
 }

@@ -32,7 +32,7 @@ func (a *app) catalogCommand() *cobra.Command {
 			return err
 		}
 		if asJSON {
-			return printJSON(a.out, catalog)
+			return a.printJSON(catalog)
 		}
 		return a.printCatalog(cmd.Context(), client, catalog)
 	}

@@ -60,7 +60,7 @@ restarted daemon for 30 s without losing its place.`,
 		if agents, err = resolveAgents(ctx, dial, agents); err != nil {
 			return err
 		}
-		each := func(page wire.Page) error { return printJSON(a.out, page) }
+		each := func(page wire.Page) error { return a.printJSON(page) }
 		if !asJSON {
 			lines := a.linePrinter(dial)
 			each = func(page wire.Page) error { return lines.page(ctx, page) }

@@ -32,7 +32,7 @@ func (a *app) agentListCommand() *cobra.Command {
 			return err
 		}
 		if asJSON {
-			return printJSON(a.out, agents)
+			return a.printJSON(agents)
 		}
 		panes, err := client.Panes(cmd.Context())
 		if err != nil {

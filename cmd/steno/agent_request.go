@@ -55,7 +55,7 @@ func (a *app) requestWatchCommand() *cobra.Command {
 					return errors.New("the daemon's stream of requests is out of order")
 				}
 				after = *r.TerminalEventSequence
-				if err := printJSON(a.out, r); err != nil {
+				if err := a.printJSON(r); err != nil {
 					return err
 				}
 			}

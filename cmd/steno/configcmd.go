@@ -38,7 +38,7 @@ which beats the default.`,
 		}
 		list := c.effective()
 		if asJSON {
-			return printJSON(a.out, list)
+			return a.printJSON(list)
 		}
 		t := newTable(a.out)
 		for _, e := range list {

@@ -56,7 +56,7 @@ and each agent program, one line each. Ends with code 1 when a check failed.`,
 		d := doctor{app: a, versions: *versions}
 		d.examine(cmd.Context())
 		if asJSON {
-			err = printJSON(a.out, d.findings)
+			err = a.printJSON(d.findings)
 		} else {
 			err = d.print()
 		}

@@ -33,7 +33,7 @@ func (a *app) explainCommand() *cobra.Command {
 			return err
 		}
 		if asJSON {
-			return printJSON(a.out, why)
+			return a.printJSON(why)
 		}
 		return a.printExplanation(why)
 	}

@@ -30,7 +30,7 @@ func (a *app) listCommand() *cobra.Command {
 			return err
 		}
 		if asJSON {
-			return printJSON(a.out, panes)
+			return a.printJSON(panes)
 		}
 		labels := paneLabels(panes)
 		t := newTable(a.out)

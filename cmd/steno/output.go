@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -47,19 +48,46 @@ func (a *app) wantsJSON(format string) (bool, error) {
 	return false, usageError{fmt.Errorf("--format %q: want table or json", format)}
 }
 
-// printJSON writes one object on one line in one write. HTML escapes are off:
-// they would make a page longer than the bound it was cut to.
-func printJSON(w io.Writer, v any) error {
+// printJSON writes one object on one line in one write. For a terminal what it
+// would not print is written as an escape of JSON, which is the same value.
+func (a *app) printJSON(v any) error {
+	if !a.tty {
+		return printJSON(a.out, v, func(line string) string { return line })
+	}
+	return printJSON(a.out, v, escaped)
+}
+
+// printJSON writes what form makes of the line. HTML escapes are off: they would
+// make a page longer than the bound it was cut to.
+func printJSON(w io.Writer, v any, form func(string) string) error {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("encode output: %w", err)
 	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
+	if _, err := io.WriteString(w, form(b.String())); err != nil {
 		return fmt.Errorf("write output: %w", err)
 	}
 	return nil
+}
+
+// escaped writes the runes that clean would replace as escapes of JSON. Outside of
+// its strings JSON has none but the line break at its end.
+func escaped(line string) string {
+	var b strings.Builder
+	for _, r := range line {
+		switch {
+		case r == '\n' || clean(string(r)) == string(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }
 
 // table aligns columns for people. Cells are cleaned.

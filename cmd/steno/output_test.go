@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -96,11 +97,31 @@ func TestEventLine(t *testing.T) {
 // TestPrintJSON: escaping < and & would make a page longer than its bound.
 func TestPrintJSON(t *testing.T) {
 	var b bytes.Buffer
-	if err := printJSON(&b, wire.Page{Events: nil, Status: "<&>"}); err != nil {
+	if err := (&app{out: &b}).printJSON(wire.Page{Events: nil, Status: "<&>"}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), `"<&>"`) || strings.Count(b.String(), "\n") != 1 {
 		t.Errorf("printJSON = %q", b.String())
+	}
+}
+
+// TestPrintJSONOnTerminal: a terminal gets nothing that it would act on, a program
+// the text as it is, and both the same value.
+func TestPrintJSONOnTerminal(t *testing.T) {
+	const text = "a\x1b]0;x\a\u009b2J\x7f\u202e\u200d\U000e0041\ufeff é漢😀\n"
+	for _, tty := range []bool{false, true} {
+		var b bytes.Buffer
+		if err := (&app{out: &b, tty: tty}).printJSON(map[string]any{"t": text, "raw": json.RawMessage(`"` + "\u009b" + `"`)}); err != nil {
+			t.Fatal(err)
+		}
+		line, whole := strings.CutSuffix(b.String(), "\n")
+		if !whole || tty && clean(line) != line || !tty && !strings.Contains(line, "\u009b") {
+			t.Errorf("tty %v: %q", tty, b.String())
+		}
+		var got struct{ T, Raw string }
+		if err := json.Unmarshal(b.Bytes(), &got); err != nil || got.T != text || got.Raw != "\u009b" {
+			t.Errorf("tty %v: %q, %v", tty, got, err)
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ func (a *app) statusCommand() *cobra.Command {
 			return err
 		}
 		if asJSON {
-			return printJSON(a.out, status)
+			return a.printJSON(status)
 		}
 		return a.printStatus(status)
 	}
