@@ -271,7 +271,7 @@ func (o *Observer) noteWatchMode() {
 	switch {
 	case h.Unwatched > 0:
 		o.opt.Log.Warn().Str("mode", mode).Str("reason", h.Reason).Int("unwatched", h.Unwatched).
-			Dur("sweep", o.opt.SweepDegraded).Msg("some directories cannot be watched and are swept instead")
+			Dur("sweep_ms", o.opt.SweepDegraded).Msg("some directories cannot be watched and are swept instead")
 	case o.degraded:
 		o.opt.Log.Info().Str("mode", mode).Int("watches", h.Watches).Msg("watching works again")
 	}

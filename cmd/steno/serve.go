@@ -180,7 +180,7 @@ func (s *service) report(ctx context.Context, obs *observer.Observer, log *store
 	case <-obs.Swept():
 		notify.started(s.summary(ctx, obs, log))
 		s.log.Info().Str(logVersion, versionText()).Str(logStateDir, s.StateDir).Str(logSocket, s.Socket).
-			Dur("first_sweep", time.Since(began)).Msg("ready")
+			Dur("first_sweep_ms", time.Since(began)).Msg("ready")
 	}
 	for last := ""; ctx.Err() == nil; {
 		select {
