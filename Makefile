@@ -13,7 +13,7 @@ BINDIR  ?= $(HOME)/.local/bin
 UNITDIR ?= $(or $(XDG_CONFIG_HOME),$(HOME)/.config)/systemd/user
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo build test check e2e e2e-latest e2e-lint bench fuzz install uninstall clean fmt-check lint units cross faults
+.PHONY: help run demo build test check e2e e2e-latest e2e-lint bench fuzz install uninstall clean fmt-check lint units cross faults vuln
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ fmt-check:
 lint:
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
+
+vuln: ## look for known vulnerabilities (VULNDB=file:///dir is a copy of the database)
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 $(if $(VULNDB),-db $(VULNDB)) ./...
 
 cross: build # both released platforms build without C
 	GOOS=linux GOARCH=amd64 $(BUILD) -o /dev/null ./cmd/steno
