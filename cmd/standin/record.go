@@ -25,10 +25,12 @@ type recording struct {
 	cwd     string // recorded working directory
 	version string
 
-	self    string            // session id that is given out
-	dir     string            // working directory that is given out
-	renamed map[string]string // recorded id -> given id, of the present pass
-	now     func() time.Time
+	self      string            // session id that is given out
+	dir       string            // working directory that is given out
+	renamed   map[string]string // recorded id -> given id, of the present pass
+	ascending uint64            // newest time of an id of OpenCode's form
+	now       func() time.Time
+	since     time.Time // this process had begun by then
 }
 
 // header is what is looked for in the first records. Claude and Gemini have
@@ -72,7 +74,7 @@ func loadRecording(path, session, dir string) (*recording, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read recording: %w", err)
 	}
-	r := &recording{dir: dir, self: session, renamed: map[string]string{}, now: time.Now}
+	r := &recording{dir: dir, self: session, renamed: map[string]string{}, now: time.Now, since: time.Now()}
 	for line := range bytes.SplitSeq(data, []byte("\n")) {
 		if len(line) > 0 {
 			r.lines = append(r.lines, line)
@@ -136,9 +138,9 @@ func (r *recording) take(n int) [][]byte {
 	for i, line := range batch {
 		at := now
 		if rec := recordTime(line); !rec.IsZero() {
-			// Recorded pauses within a batch are kept up to 5 ms, so that no
-			// record seems older than this process.
-			at = now.Add(-min(newest.Sub(rec), 5*time.Millisecond))
+			// Recorded pauses within a batch are kept up to 5 ms, and no record
+			// is older than this process.
+			at = now.Add(-min(newest.Sub(rec), 5*time.Millisecond, now.Sub(r.since)))
 		}
 		out[i] = r.rewrite(line, at)
 	}
@@ -195,10 +197,11 @@ func recordTime(line []byte) time.Time {
 }
 
 var (
-	uuidPattern    = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	datePattern    = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
-	secondsPattern = regexp.MustCompile(`"(started_at|completed_at|create_time)":(\d{10})(\.\d+)?`)
-	millisPattern  = regexp.MustCompile(`"(\w+_at_ms|created_at|time|created|completed|updated|start|end)":(\d{13})`)
+	ascendingPattern = regexp.MustCompile(`\b(msg|prt)_[0-9a-f]{12}[0-9A-Za-z]{14}\b`)
+	uuidPattern      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	datePattern      = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	secondsPattern   = regexp.MustCompile(`"(started_at|completed_at|create_time)":(\d{10})(\.\d+)?`)
+	millisPattern    = regexp.MustCompile(`"(\w+_at_ms|created_at|time|created|completed|updated|start|end)":(\d{13})`)
 )
 
 // rewrite gives a record new ids, the present working directory, and times that
@@ -212,6 +215,9 @@ func (r *recording) rewrite(line []byte, at time.Time) []byte {
 	}
 	line = uuidPattern.ReplaceAllFunc(line, func(old []byte) []byte {
 		return []byte(r.rename(string(old), at))
+	})
+	line = ascendingPattern.ReplaceAllFunc(line, func(old []byte) []byte {
+		return []byte(r.renameAscending(string(old), at))
 	})
 	rec := recordTime(line)
 	if rec.IsZero() {
@@ -246,6 +252,18 @@ func (r *recording) rename(old string, at time.Time) string {
 		return id
 	}
 	id := newID(old, at)
+	r.renamed[old] = id
+	return id
+}
+
+// renameAscending is rename for OpenCode's ids: 48 bits of milliseconds times 4096
+// and a counter, then 14 characters. New ids keep the order of their appearance.
+func (r *recording) renameAscending(old string, at time.Time) string {
+	if id, ok := r.renamed[old]; ok {
+		return id
+	}
+	r.ascending = max(r.ascending+1, uint64(at.UnixMilli())<<12)
+	id := fmt.Sprintf("%s%012x%s", old[:4], r.ascending&(1<<48-1), old[16:])
 	r.renamed[old] = id
 	return id
 }

@@ -242,11 +242,18 @@ type standin struct {
 // agent starts a stand-in in its own directory. It has no terminal.
 func (w *world) agent(harness, name string, more ...string) *standin {
 	w.t.Helper()
+	return w.agentWith(nil, harness, name, more...)
+}
+
+// agentWith is agent with arguments, which the stand-in does not read.
+func (w *world) agentWith(args []string, harness, name string, more ...string) *standin {
+	w.t.Helper()
 	source, err := standinBinary()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	bin := filepath.Join(w.dir, "bin-"+name, harness)
+	// Copilot's program is known by the package that it lies in.
+	bin := filepath.Join(w.dir, "bin-"+name, harness+"-linux-x64", harness)
 	cwd := filepath.Join(w.dir, name)
 	for _, d := range []string{filepath.Dir(bin), cwd} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
@@ -266,7 +273,7 @@ func (w *world) agent(harness, name string, more ...string) *standin {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	a := &standin{t: w.t, cmd: exec.CommandContext(w.t.Context(), bin)}
+	a := &standin{t: w.t, cmd: exec.CommandContext(w.t.Context(), bin, args...)}
 	a.cmd.Dir = cwd
 	a.cmd.Env = append(append([]string{"STANDIN_RECORD=" + record}, w.env...), more...)
 	a.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
