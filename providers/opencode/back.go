@@ -74,11 +74,11 @@ func (v *view) latest() (s snapshot, start key, err error) {
 	slices.Reverse(window)
 	full := len(window) == maxWindow
 	for {
-		parts, last, err := v.parts(window)
+		parts, n, err := v.parts(window, maxItems)
 		if err != nil {
 			return snapshot{}, key{}, err
 		}
-		if last > 0 { // too many: the newest ones matter
+		if n < len(window) { // too many: the newest ones matter
 			window, full = window[len(window)/2:], true
 			continue
 		}

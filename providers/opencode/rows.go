@@ -11,8 +11,11 @@ import (
 	"steno/providers"
 )
 
-// maxRows bounds the rows of one batch.
-const maxRows = 256
+// Rows of one batch: at most, and after one that failed.
+const (
+	maxRows   = 256
+	leastRows = 8
+)
 
 // Cursor goes on at a mark, or before the first row.
 func (Provider) Cursor(a providers.Artifact, saved []byte) (providers.Cursor, error) {
@@ -147,11 +150,11 @@ func (c *cursor) Read(max int) (providers.Batch, error) {
 	})
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			c.most = min(c.most, 8) // a slow disk: what is read at least gets smaller
+			c.most = min(c.most, leastRows) // a slow disk: what is read at least gets smaller
 		}
 		return providers.Batch{}, err
 	}
-	c.most = maxRows
+	c.most = min(2*c.most, maxRows)
 	if b.reset != providers.Same {
 		c.at = b.end.in(c.session, file)
 		b.base = c.at

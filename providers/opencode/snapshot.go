@@ -25,9 +25,14 @@ import (
 // given up (verifyRows). A version of a part that has the millisecond and the
 // length of the one before cannot be told from it.
 
+// maxItems bounds the parts of one look, and those of a message. Tests lower it.
+var maxItems = 4096
+
 const (
-	maxWindow = 64   // messages of one look
-	maxItems  = 4096 // parts of one look
+	maxWindow = 64 // messages of one look
+	// perRow is how many parts are looked over for each record that is asked
+	// for: a look that took too long is followed by one over fewer.
+	perRow = 16
 	// slots is how many items of one millisecond have a position of their own.
 	slots = 1 << 10
 )
@@ -55,8 +60,8 @@ type snapshot struct {
 	whole   bool // the window reaches to the newest message; else there are no news
 }
 
-// snapshot reads the messages from the floor of a place on.
-func (v *view) snapshot(at *place) (snapshot, error) {
+// snapshot reads the messages from the floor of a place on, with about most parts.
+func (v *view) snapshot(at *place, most int) (snapshot, error) {
 	window, err := v.window(at.Floor)
 	if err != nil {
 		return snapshot{}, err
@@ -68,12 +73,12 @@ func (v *view) snapshot(at *place) (snapshot, error) {
 		window = window[:maxWindow]
 		floor = window[maxWindow-maxWindow/4].key
 	}
-	parts, last, err := v.parts(window)
+	parts, n, err := v.parts(window, most)
 	if err != nil {
 		return snapshot{}, err
 	}
-	if last > 0 { // too many parts: those of the last message are not all there
-		floor, window, whole = window[last].key, window[:last], false
+	if n < len(window) {
+		floor, window, whole = window[n].key, window[:n], false
 	}
 	return arrange(window, parts, floor, whole), nil
 }
@@ -105,7 +110,7 @@ func (v *view) nextRows(m mark, file identity, max, most int) (batch, error) {
 		end, err := v.rowsEnd(-1)
 		return batch{reset: reset, end: end, size: end.Off}, err
 	}
-	s, err := v.snapshot(&at)
+	s, err := v.snapshot(&at, min(most*perRow, maxItems))
 	if err != nil {
 		return batch{}, err
 	}
@@ -254,25 +259,52 @@ func (v *view) messages(query string, args ...any) (out []*message, err error) {
 	return out, nil
 }
 
-// parts are those of the messages of a window, without their data. When they are
-// too many, last is the place in the window of the last one that was read.
-func (v *view) parts(window []*message) (out map[string][]item, last int, err error) {
+// parts are those of the messages of a window, without their data, and the number
+// of its messages, one at least, that have all of theirs in about most parts. A
+// message with more than maxItems has one in their place, which is no record and
+// so a gap.
+func (v *view) parts(window []*message, most int) (out map[string][]item, n int, err error) {
 	if len(window) == 0 {
 		return nil, 0, nil
 	}
+	out, cut, err := v.listParts(window, most)
+	if err != nil || cut < 0 {
+		return out, len(window), err
+	}
+	if cut > 0 {
+		return out, cut, nil
+	}
+	if most < maxItems {
+		if out, cut, err = v.listParts(window[:1], maxItems); err != nil {
+			return nil, 0, err
+		}
+	}
+	if cut == 0 {
+		out = map[string][]item{window[0].ID: {{spot: spot{Class: holds}, slot: slotOf(holds, window[0].ID, "too many")}}}
+	}
+	return out, 1, nil
+}
+
+// listParts reads most parts of a window; cut is the place of the message whose
+// next part there was no room for, -1 when there is none.
+func (v *view) listParts(window []*message, most int) (out map[string][]item, cut int, err error) {
 	first, end := window[0].key, window[len(window)-1].key
-	rows, err := v.tx.QueryContext(v.ctx, queryParts, v.session, first.At, first.ID, end.At, end.ID, maxItems)
+	rows, err := v.tx.QueryContext(v.ctx, queryParts, v.session, first.At, first.ID, end.At, end.ID, most+1)
 	if err != nil {
 		return nil, 0, classify(v.ctx, "read parts", err)
 	}
 	defer rows.Close()
-	out = map[string][]item{}
-	n, of := 0, ""
-	for ; rows.Next(); n++ {
+	out, cut = map[string][]item{}, -1
+	for n := 0; rows.Next(); n++ {
+		of := ""
 		var size sql.NullInt64
 		i := item{spot: spot{Class: holds}}
 		if err := rows.Scan(&of, &i.Part, &i.At, &size); err != nil {
 			return nil, 0, classify(v.ctx, "read parts", err)
+		}
+		if n == most {
+			cut = slices.IndexFunc(window, func(m *message) bool { return m.ID == of })
+			break
 		}
 		i.size = size.Int64
 		i.slot = slotOf(holds, i.Part, i.At, i.size)
@@ -281,10 +313,7 @@ func (v *view) parts(window []*message) (out map[string][]item, last int, err er
 	if err := rows.Err(); err != nil {
 		return nil, 0, classify(v.ctx, "read parts", err)
 	}
-	if n == maxItems {
-		last = slices.IndexFunc(window, func(m *message) bool { return m.ID == of })
-	}
-	return out, last, nil
+	return out, cut, nil
 }
 
 // floor is where the next look begins.

@@ -3,6 +3,7 @@ package opencode
 import (
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -290,45 +291,112 @@ func TestRowsInBulk(t *testing.T) {
 	}
 }
 
-// More parts than one look reads: each is given once, message by message, and so
-// is what comes after them.
-func TestMorePartsThanALook(t *testing.T) {
-	if raced {
-		t.Skip("SQLite is Go code here: with the race detector such a look takes longer than it may")
-	}
-	path, db := live(t, "plain")
+// fewItems lowers the bound of one look.
+func fewItems(t *testing.T) {
+	old := maxItems
+	maxItems = 64
+	t.Cleanup(func() { maxItems = old })
+}
+
+// manyParts makes a database without events with messages of some parts each.
+func manyParts(t *testing.T, messages, each int) (path string, db *sql.DB) {
+	t.Helper()
+	path, db = live(t, "plain")
 	execute(t, db, "DROP TABLE event; DELETE FROM part; DELETE FROM message")
-	const messages, each = 5, maxItems / 4 * 3
 	execute(t, db, `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i < ?)
 		INSERT INTO message SELECT printf('msg_%05d', i), ?, 1000 + i, 1000 + i, '{"role":"user","time":{"created":1}}' FROM n`, messages-1, plainSession)
 	execute(t, db, `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i < ?)
 		INSERT INTO part SELECT printf('prt_%05d', i), printf('msg_%05d', i / ?), ?, 1, 1, '{"type":"text","text":"x"}' FROM n`, messages*each-1, each, plainSession)
 	execute(t, db, "UPDATE session SET time_updated = 2000")
-	a := rowsOf(path, plainSession)
-	c := cursorAt(t, a, nil)
-	given := map[string]int{}
-	readOn := func() {
+	return path, db
+}
+
+// readCounting reads what there is, and counts how often each was given.
+func readCounting(t *testing.T, c providers.Cursor, given map[string]int) {
+	t.Helper()
+	for more := true; more; {
+		b := read(t, c, 1<<20)
+		if b.Reset != providers.Same {
+			t.Fatalf("reset %q", b.Reset)
+		}
+		for _, name := range names(t, b.Records) {
+			given[name]++
+		}
+		more = b.More
+	}
+}
+
+// More parts than one look reads: each is given once, message by message, and so
+// is what comes after them. It does not matter how much a look may take.
+func TestMorePartsThanALook(t *testing.T) {
+	fewItems(t)
+	const messages = 5
+	for _, each := range []int{1, 48, 63, 64} {
+		for _, most := range []int{1, 2, leastRows, maxRows} {
+			t.Run(fmt.Sprintf("%d parts, %d rows", each, most), func(t *testing.T) {
+				path, db := manyParts(t, messages, each)
+				c := cursorAt(t, rowsOf(path, plainSession), nil)
+				c.(*cursor).most = most
+				given := map[string]int{}
+				readCounting(t, c, given)
+				execute(t, db, `INSERT INTO message VALUES('msg_next', ?, 3000, 3000, '{"role":"user","time":{"created":3000}}')`, plainSession)
+				readCounting(t, c, given)
+				for name, n := range given {
+					if n != 1 {
+						t.Errorf("%s was given %d times", name, n)
+					}
+				}
+				if want := messages*(each+1) + 1; len(given) != want {
+					t.Errorf("%d records, want %d", len(given), want)
+				}
+			})
+		}
+	}
+}
+
+// A message with more parts than any look takes costs a gap, once, and what
+// comes after it is given.
+func TestMessageOfTooManyParts(t *testing.T) {
+	fewItems(t)
+	path, db := manyParts(t, 2, maxItems)
+	more := `INSERT INTO part VALUES(?, 'msg_00000', ?, 1, 1, '{"type":"text","text":"x"}')`
+	execute(t, db, more, "prt_a", plainSession)
+	c := cursorAt(t, rowsOf(path, plainSession), nil)
+	var gaps, whole int
+	look := func() {
 		for more := true; more; {
 			b := read(t, c, 1<<20)
-			if b.Reset != providers.Same {
-				t.Fatalf("reset %q", b.Reset)
-			}
-			for _, name := range names(t, b.Records) {
-				given[name]++
+			for _, r := range b.Records {
+				if r.Gap == providers.Whole {
+					whole++
+				} else if gaps++; r.Gap != providers.Malformed || len(r.Data) != 0 {
+					t.Errorf("gap %q of %d bytes", r.Gap, len(r.Data))
+				}
 			}
 			more = b.More
 		}
 	}
-	readOn()
-	execute(t, db, `INSERT INTO message VALUES('msg_next', ?, 3000, 3000, '{"role":"user","time":{"created":3000}}')`, plainSession)
-	readOn()
-	for name, n := range given {
-		if n != 1 {
-			t.Errorf("%s was given %d times", name, n)
-		}
+	look()
+	execute(t, db, more, "prt_b", plainSession)
+	look()
+	if want := 2 + maxItems; gaps != 1 || whole != want {
+		t.Errorf("%d gaps and %d records, want 1 and %d", gaps, whole, want)
 	}
-	if want := messages*(each+1) + 1; len(given) != want {
-		t.Errorf("%d records, want %d", len(given), want)
+}
+
+// A look that failed is followed by a smaller one, and that by larger ones.
+func TestFailedLookAsksForLess(t *testing.T) {
+	path, db := manyParts(t, 1, 1)
+	c := cursorAt(t, rowsOf(path, plainSession), nil).(*cursor)
+	execute(t, db, "ALTER TABLE part RENAME TO other")
+	if _, err := c.Read(1 << 20); err == nil || c.most != leastRows {
+		t.Errorf("%v, then %d rows", err, c.most)
+	}
+	execute(t, db, "ALTER TABLE other RENAME TO part")
+	for want := 2 * leastRows; want <= 2*maxRows; want *= 2 {
+		if read(t, c, 1<<20); c.most != min(want, maxRows) {
+			t.Errorf("%d rows, want %d", c.most, min(want, maxRows))
+		}
 	}
 }
 
