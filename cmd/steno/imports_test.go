@@ -33,6 +33,7 @@ var (
 var importRules = map[string]rule{
 	"providers":              {nil, nil, "the vocabulary is a leaf: everything points at it"},
 	"providers/providertest": {[]string{"providers"}, nil, "the contract of providers holds without the rest of Steno"},
+	"providers/observetest":  {[]string{"providers", "store", "observer", "ipc/wire"}, []string{zerologModule}, "a provider's tests may run a real observer, the provider may not"},
 	"providers/scan":         {nil, nil, "walking over JSON knows no program's format"},
 	"providers/files":        {nil, nil, "reading a small file knows no program's format"},
 	"store":                  {nil, []string{sqliteModule, xsysModule}, "the store is a leaf: it does not know what an event means"},

@@ -1,26 +1,18 @@
 package gemini
 
 import (
-	"context"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"steno/ipc/wire"
-	"steno/observer"
 	"steno/providers"
-	"steno/store"
+	"steno/providers/observetest"
 )
 
 // TestMain lets the test binary be the program: a copy of it named gemini lives
@@ -35,63 +27,29 @@ func TestMain(m *testing.M) {
 
 // watched is a session of a running program under a running observer.
 type watched struct {
+	*observetest.Observed
 	t     *testing.T
-	store *store.Store
 	chats string // its directory
 	id    string // of the session. No other test's that runs on this machine: two programs of one session have none
-	agent string // what the observer calls the program
 }
 
-// watch starts both, and before the program what was there already. It waits
-// until the program is known, so that what is written then is dated after its
-// start, however slow this machine is. Other programs of this name are known,
-// too.
+// watch starts both, and before the program what was there already.
 func watch(t *testing.T, sweep time.Duration, already ...func(*watched)) *watched {
 	t.Helper()
 	home := t.TempDir()
 	w := &watched{t: t, chats: filepath.Join(home, ".gemini", "tmp", "code", "chats"), id: newID()}
 	cwd := filepath.Join(home, "code")
-	for _, dir := range []string{w.chats, cwd, filepath.Join(home, "bin")} {
+	for _, dir := range []string{w.chats, cwd} {
 		w.must(os.MkdirAll(dir, 0o700))
 	}
 	w.must(os.WriteFile(filepath.Join(filepath.Dir(w.chats), ".project_root"), []byte(cwd), 0o600))
-	s, err := store.Open(t.Context(), store.Options{Path: filepath.Join(home, "state", "events.db")})
-	w.must(err)
-	w.store = s
-	o, err := observer.New(observer.Options{
-		Store: s, Providers: []providers.Provider{Provider{}}, Env: providers.Env{Home: home},
-		TmuxPath: filepath.Join(home, "no-tmux"), Sweep: sweep, Log: zerolog.Nop(),
+	w.Observed = observetest.Run(t, Provider{}, home, sweep, func(e wire.Event) []*string {
+		return []*string{e.TurnID, e.TurnState, e.Outcome, &e.Completion, e.Text}
 	})
-	w.must(err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- o.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Run: %v", err)
-		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	select {
-	case <-o.Swept():
-	case <-time.After(30 * time.Second):
-		t.Fatal("no first sweep")
-	}
 	for _, f := range already {
 		f(w)
 	}
-	self, err := os.Executable()
-	w.must(err)
-	program := filepath.Join(home, "bin", ID)
-	b, err := os.ReadFile(self)
-	w.must(err)
-	w.must(os.WriteFile(program, b, 0o700))
-	cmd := exec.Command(program)
-	cmd.Env, cmd.Dir = []string{"HOME=" + home, "GEMINI_CLI_NO_RELAUNCH=true"}, cwd
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd := w.Command(cwd, "GEMINI_CLI_NO_RELAUNCH=true")
 	in, err := cmd.StdinPipe()
 	w.must(err)
 	w.must(cmd.Start())
@@ -99,33 +57,8 @@ func watch(t *testing.T, sweep time.Duration, already ...func(*watched)) *watche
 		in.Close()
 		_ = cmd.Wait()
 	})
-	w.until("the program is known", func() bool {
-		_, agents, err := s.Agents(t.Context())
-		w.must(err)
-		for _, a := range agents {
-			if a.PID == cmd.Process.Pid && a.Available {
-				w.agent = a.ID
-			}
-		}
-		return w.agent != ""
-	})
+	w.Known(cmd.Process.Pid)
 	return w
-}
-
-// until waits for a commit after which ok is true.
-func (w *watched) until(what string, ok func() bool) {
-	w.t.Helper()
-	for deadline := time.After(30 * time.Second); ; {
-		changed := w.store.Changed()
-		if ok() {
-			return
-		}
-		select {
-		case <-changed:
-		case <-deadline:
-			w.t.Fatalf("%s: not within 30 s", what)
-		}
-	}
 }
 
 func (w *watched) must(err error) {
@@ -133,52 +66,6 @@ func (w *watched) must(err error) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-}
-
-// events are those of the program so far but its lifecycle.
-func (w *watched) events() (out []wire.Event) {
-	w.t.Helper()
-	for after := store.Seq(0); ; {
-		p, err := w.store.Page(w.t.Context(), store.Query{After: after, Limit: 1000})
-		w.must(err)
-		if len(p.Events) == 0 {
-			return out
-		}
-		after = p.Next
-		for _, b := range p.Events {
-			var e wire.Event
-			w.must(json.Unmarshal(b, &e))
-			if e.AgentID == w.agent && e.Kind != wire.AgentLifecycle {
-				out = append(out, e)
-			}
-		}
-	}
-}
-
-func (w *watched) seen() (out []string) {
-	w.t.Helper()
-	for _, e := range w.events() {
-		line := e.Kind
-		for _, s := range []*string{e.TurnID, e.TurnState, e.Outcome, &e.Completion, e.Text} {
-			if s != nil && *s != "" {
-				line += " " + *s
-			}
-		}
-		out = append(out, line)
-	}
-	return out
-}
-
-// want waits until the events are exactly these.
-func (w *watched) want(want ...string) {
-	w.t.Helper()
-	var got []string
-	defer func() {
-		if w.t.Failed() {
-			w.t.Logf("events:\n  %s\nwant:\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
-		}
-	}()
-	w.until("the events", func() bool { got = w.seen(); return slices.Equal(got, want) })
 }
 
 // Records that are written now.
@@ -244,18 +131,18 @@ func TestFileMadeAgain(t *testing.T) {
 			}
 			w.must(os.WriteFile(path, []byte(old(nowHeader(w.id), first...)), 0o600))
 			told := []string{"turn_started u1", "turn_state_changed u1 waiting_on_agent", "assistant_message u1 Text of g1."}
-			w.want(told...)
+			w.Want(told...)
 			w.must(os.Remove(path))
 			w.must(os.WriteFile(path, []byte(tt.make(nowHeader(session), second...)), 0o600))
 			told = append(told, "turn_final u1 completed settled Text of g1.", "turn_state_changed u1 waiting_on_user", "observer_failure")
-			w.want(told...)
+			w.Want(told...)
 			third := append(second, nowUser("u3"))
 			if tt.ext == ".json" {
 				w.must(os.WriteFile(path, []byte(tt.make(nowHeader(session), third...)), 0o600))
 			} else {
 				w.add(path, third[2])
 			}
-			w.want(append(told, "turn_started u3", "turn_state_changed u3 waiting_on_agent")...)
+			w.Want(append(told, "turn_started u3", "turn_state_changed u3 waiting_on_agent")...)
 		})
 	}
 }
@@ -291,7 +178,7 @@ func TestSiblingKeepsPlace(t *testing.T) {
 	first := []string{nowUser("u1"), nowAnswer("g1"), nowUser("u2"), nowAnswer("g2")}
 	w.must(os.WriteFile(old, []byte(documented(head, first...)), 0o600))
 	told := append(turnOf(1, "recorded"), turnOf(2, "recorded")[:3]...)
-	w.want(told...)
+	w.Want(told...)
 	lines := append([]string{head + "}"}, first...)
 	context := fmt.Sprintf(`{"id":"c","timestamp":%q,"type":"user","content":[{"text":"<session_context>\nx"}]}`, nowStamp())
 	lines = append(lines, `{"$set":{"sessionId":"`+w.id+`"}}`, `{"$set":{"messages":[`+strings.Join(append([]string{context}, first...), ",")+`]}}`, "")
@@ -299,11 +186,11 @@ func TestSiblingKeepsPlace(t *testing.T) {
 	w.add(old+"l", nowUser("u3"), nowAnswer("g3"), nowUser("u4"))
 	// Which of the two files proves the second answer final is a matter of moments.
 	told = append(append(append(told, turnOf(2, "recorded")[3:]...), turnOf(3, "recorded")...), turnOf(4, "")[:2]...)
-	w.until("the events", func() bool {
-		got := strings.ReplaceAll(strings.Join(w.seen(), "\n"), providers.CompletionSettled, providers.CompletionRecorded)
+	w.Until("the events", func() bool {
+		got := strings.ReplaceAll(strings.Join(w.Seen(), "\n"), providers.CompletionSettled, providers.CompletionRecorded)
 		return got == strings.Join(told, "\n")
 	})
-	all := w.events()
+	all := w.Events()
 	for _, e := range all {
 		if first := all[0]; e.AgentID != first.AgentID || e.IncarnationID != first.IncarnationID {
 			t.Errorf("%s is of another agent", e.Kind)
@@ -325,7 +212,7 @@ func TestResumedOldSession(t *testing.T) {
 	w.must(os.WriteFile(filepath.Join(w.chats, "session-"+time.Now().UTC().Format("2006-01-02T15-04")+"-65a45b4d.jsonl"), []byte(lined(nowHeader(w.id))), 0o600))
 	w.must(os.WriteFile(old+"l", []byte(strings.Join(append(append([]string{head + "}"}, history...), ""), "\n")), 0o600))
 	w.add(old+"l", `{"$set":{"sessionId":"`+w.id+`"}}`, nowUser("u2"), nowAnswer("g2"), nowUser("u3"))
-	w.want(append(turnOf(2, "recorded"), turnOf(3, "")[:2]...)...)
+	w.Want(append(turnOf(2, "recorded"), turnOf(3, "")[:2]...)...)
 }
 
 // A record of over 4 MiB, as a line or as a message of a document, is a failure
@@ -349,15 +236,15 @@ func TestLongRecordGoesOn(t *testing.T) {
 			put := func() { w.must(os.WriteFile(path, []byte(tt.make(head, all...)), 0o600)) }
 			put()
 			told := append(turnOf(1, "")[:2], "observer_failure")
-			w.want(told...)
+			w.Want(told...)
 			all = append(all, nowUser("u2"), nowAnswer("g2"), nowUser("u3"))
 			if tt.ext == ".json" {
 				put()
 			} else {
 				w.add(path, all[2:]...)
 			}
-			w.want(append(append(told, turnOf(2, "recorded")...), turnOf(3, "")[:2]...)...)
-			e := w.events()[2]
+			w.Want(append(append(told, turnOf(2, "recorded")...), turnOf(3, "")[:2]...)...)
+			e := w.Events()[2]
 			if want := fmt.Sprintf("%d bytes skipped", len(all[1])); !strings.HasPrefix(*e.Detail, tt.detail) || tt.ext == ".json" && !strings.HasSuffix(*e.Detail, want) {
 				t.Errorf("detail %q, want %q ... %q", *e.Detail, tt.detail, want)
 			}
@@ -372,12 +259,12 @@ func TestFileDeleted(t *testing.T) {
 	path := filepath.Join(w.chats, "session-2026-11-30T10-00-65a45b4d.jsonl")
 	text := lined(nowHeader(w.id), nowUser("u1"), nowAnswer("g1"))
 	w.must(os.WriteFile(path, []byte(text), 0o600))
-	w.want(turnOf(1, "")[:3]...)
+	w.Want(turnOf(1, "")[:3]...)
 	w.must(os.Remove(path))
 	told := turnOf(1, "settled")
-	w.want(told...)
+	w.Want(told...)
 	aside := filepath.Join(filepath.Dir(w.chats), "aside")
 	w.must(os.WriteFile(aside, []byte(text+nowUser("u2")+"\n"), 0o600))
 	w.must(os.Rename(aside, path))
-	w.want(append(told, turnOf(2, "")[:2]...)...)
+	w.Want(append(told, turnOf(2, "")[:2]...)...)
 }
