@@ -2,6 +2,10 @@ module steno
 
 go 1.26.0
 
+// With known vulnerabilities mended in the standard library, where the go command
+// may fetch it; an older 1.26 builds too.
+toolchain go1.26.11
+
 require (
 	github.com/BurntSushi/toml v1.6.0
 	github.com/coreos/go-systemd/v22 v22.7.0
