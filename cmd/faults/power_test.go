@@ -26,10 +26,7 @@ import (
 // written, or changes what nobody wrote to.
 func TestPowerLoss(t *testing.T) {
 	t.Parallel()
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		missing(t, "strace is not installed")
-	}
+	strace := tracer(t)
 	if !alone(t) {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"testing"
@@ -53,6 +54,19 @@ func dice(t *testing.T) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(t.Name()))
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}
+
+// tracer is strace, where it may trace.
+func tracer(t *testing.T) string {
+	t.Helper()
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		missing(t, "strace is not installed")
+	}
+	if out, err := exec.CommandContext(t.Context(), strace, "-f", "-qq", "--seccomp-bpf", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
+		missing(t, fmt.Sprintf("strace cannot trace here: %v: %s", err, out))
+	}
+	return strace
 }
 
 // missing skips a test whose tool is not there, or fails it where nothing may

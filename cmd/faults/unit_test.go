@@ -15,10 +15,7 @@ import (
 // that it starts need no others.
 func TestUnitFilter(t *testing.T) {
 	t.Parallel()
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		missing(t, "strace is not installed")
-	}
+	strace := tracer(t)
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		missing(t, "systemd-analyze is not installed")
 	}
@@ -47,6 +44,7 @@ func TestUnitFilter(t *testing.T) {
 	d.stop()
 	var calls []byte
 	w.until("the whole trace", func() bool {
+		var err error
 		calls, err = os.ReadFile(trace)
 		return err == nil && bytes.Contains(calls, []byte("exit_group("))
 	})

@@ -51,6 +51,8 @@ type world struct {
 	dir   string
 	env   []string
 	panes int // tmux panes so far
+
+	prepare func(*exec.Cmd) // changes how a daemon is started; nil is allowed
 }
 
 func newWorld(t *testing.T) *world {
@@ -160,6 +162,9 @@ func (w *world) serveTo(out *os.File, more []string, args ...string) *server {
 			}
 		}
 	}()
+	if w.prepare != nil {
+		w.prepare(d.cmd)
+	}
 	if err := d.cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
