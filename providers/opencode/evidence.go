@@ -98,16 +98,15 @@ func (s *seeker) find() {
 		return
 	}
 	for _, r := range roots {
-		names, _ := filepath.Glob(filepath.Join(escape(r.Dir), "*.db"))
-		for _, path := range names {
-			if isDatabase(r, filepath.Base(path)) {
-				s.add(path)
-			}
+		for _, path := range databases(r) {
+			s.add(path)
 		}
 	}
 }
 
+// add takes a database by its own path, where its log of writes is.
 func (s *seeker) add(db string) {
+	db = unlinked(db)
 	if len(s.dbs) < maxFiles && !slices.Contains(s.dbs, db) {
 		s.dbs = append(s.dbs, db)
 	}
@@ -118,11 +117,11 @@ func escape(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
-func real(dir string) string {
-	if r, err := filepath.EvalSymlinks(dir); err == nil {
+func real(path string) string {
+	if r, err := filepath.EvalSymlinks(path); err == nil {
 		return r
 	}
-	return dir
+	return path
 }
 
 func (s *seeker) byLog() (e providers.Evidence, found bool, err error) {

@@ -29,7 +29,12 @@ type observed struct {
 
 func observe(t *testing.T) *observed {
 	t.Helper()
-	home := t.TempDir()
+	return observeIn(t, t.TempDir())
+}
+
+// observeIn takes a home that may hold something already.
+func observeIn(t *testing.T, home string) *observed {
+	t.Helper()
 	data, cwd := filepath.Join(home, ".local", "share", "opencode"), filepath.Join(home, "work")
 	for _, dir := range []string{data, cwd} {
 		must(t, os.MkdirAll(dir, 0o700))
@@ -140,6 +145,23 @@ func TestObserved(t *testing.T) {
 	o.p.say("PRAGMA locking_mode=NORMAL")
 	o.p.exec("UPDATE project SET time_updated = 1")
 	o.Want(append(want, told("4")...)...)
+}
+
+// A database that is a symbolic link has its log of writes beside the file that it
+// leads to, and that wakes the observer.
+func TestObservedThroughLink(t *testing.T) {
+	home := t.TempDir()
+	for _, dir := range []string{"disk", ".local/share/opencode"} {
+		must(t, os.MkdirAll(filepath.Join(home, dir), 0o700))
+	}
+	must(t, os.Symlink("../../../disk/oc.sqlite.db", filepath.Join(home, ".local/share/opencode/opencode.db")))
+	o := observeIn(t, home)
+	var want []string
+	for _, n := range []string{"1", "2", "3"} {
+		o.p.exec("BEGIN;" + o.turn(n) + "COMMIT;")
+		want = append(want, told(n)...)
+		o.Want(want...)
+	}
 }
 
 // A database that is put in the place of the one that was read, an older copy

@@ -1,6 +1,8 @@
 package opencode
 
 import (
+	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -45,8 +47,9 @@ func (Provider) About() providers.About {
 
 // Roots are the data directory (XDG_DATA_HOME, else .local/share in the home
 // directory, and in it opencode), that of the database that OPENCODE_DB names,
-// and each directory of env.Extra, which are data directories too. Paths that
-// are not absolute are left out.
+// and each directory of env.Extra, which are data directories too; and for each
+// database there that is a symbolic link, the file's own directory, because SQLite
+// has the log of writes beside the file. Paths that are not absolute are left out.
 func (Provider) Roots(env providers.Env) []providers.Root {
 	var roots []providers.Root
 	add := func(name, dir string) {
@@ -74,7 +77,39 @@ func (Provider) Roots(env providers.Env) []providers.Root {
 	for _, dir := range env.Extra {
 		add(dataRoot, dir)
 	}
+	for _, r := range roots {
+		for _, db := range databases(r) {
+			if file := unlinked(db); file != db {
+				add(dbRoot+filepath.Base(file), filepath.Dir(file))
+			}
+		}
+	}
 	return roots
+}
+
+// databases are the paths of those in a root, in the order of their names; one that
+// a root is named for need not be there.
+func databases(r providers.Root) (out []string) {
+	if own, ok := strings.CutPrefix(r.Name, dbRoot); ok {
+		return []string{filepath.Join(r.Dir, own)}
+	}
+	names, _ := filepath.Glob(filepath.Join(escape(r.Dir), "*.db"))
+	for _, path := range names {
+		if isDatabase(r, filepath.Base(path)) && len(out) < maxFiles {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+// unlinked is the file itself where a path is a symbolic link to one; a directory
+// on the way to it keeps its spelling.
+func unlinked(path string) string {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return path
+	}
+	return real(path)
 }
 
 func dataDir(env providers.Env) string {

@@ -2,6 +2,8 @@ package opencode
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -46,6 +48,36 @@ func TestRoots(t *testing.T) {
 		if s := strings.Join(got, "|"); s != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, s, tt.want)
 		}
+	}
+}
+
+// A database that is a link is followed to the file itself, whose directory is a
+// root; one whose name is another one than the program's is found, too.
+func TestLinkedDatabases(t *testing.T) {
+	home := t.TempDir()
+	data := filepath.Join(home, "data", "opencode")
+	for _, dir := range []string{data, filepath.Join(home, "disk")} {
+		must(t, os.MkdirAll(dir, 0o700))
+	}
+	must(t, os.WriteFile(filepath.Join(home, "disk", "mine.sqlite"), nil, 0o600))
+	must(t, os.WriteFile(filepath.Join(data, "opencode-dev.db"), nil, 0o600))
+	must(t, os.Symlink("../../disk/mine.sqlite", filepath.Join(data, "opencode.db")))
+	must(t, os.Symlink("nowhere", filepath.Join(data, "opencode-x.db")))
+	e := env(home, nil, "XDG_DATA_HOME="+filepath.Join(home, "data"), "OPENCODE_DB=own.sqlite")
+	var roots []string
+	for _, r := range (Provider{}).Roots(e) {
+		roots = append(roots, r.Name+" "+strings.TrimPrefix(r.Dir, home))
+	}
+	if want := []string{"data /data/opencode", "db:own.sqlite /data/opencode", "db:mine.sqlite /disk"}; !slices.Equal(roots, want) {
+		t.Errorf("roots %q, want %q", roots, want)
+	}
+	s := seeker{p: providers.Process{Env: map[string]string{"HOME": home, "XDG_DATA_HOME": filepath.Join(home, "data"), "OPENCODE_DB": "own.sqlite"}}}
+	s.find()
+	for i, db := range s.dbs {
+		s.dbs[i] = strings.TrimPrefix(db, home)
+	}
+	if want := []string{"/data/opencode/opencode-dev.db", "/data/opencode/opencode-x.db", "/disk/mine.sqlite", "/data/opencode/own.sqlite"}; !slices.Equal(s.dbs, want) {
+		t.Errorf("databases %q, want %q", s.dbs, want)
 	}
 }
 
