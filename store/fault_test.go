@@ -106,6 +106,11 @@ func TestBusy(t *testing.T) {
 	}
 	execute(t, db, "ROLLBACK")
 	working(t, s)
+	// A read that failed for a time is forgotten with a commit.
+	s.note(t.Context(), opRead, ErrBusy)
+	if commit(t, s, Batch{Events: events(9, 9)}); !s.Working() {
+		t.Errorf("Err = %v after a commit", s.Err())
+	}
 }
 
 // A commit that is cancelled at any moment is stored wholly or not at all, and
@@ -134,6 +139,57 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// A BEGIN that was interrupted may have begun; the next commit works all the same.
+// Who gives up while another commit runs is let go.
+func TestCancelledBegin(t *testing.T) {
+	s := started(t, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.wconn.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.commit(ctx, Batch{Events: events(4, 4)}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("commit: %v, want canceled", err)
+	}
+	if c := commit(t, s, Batch{Events: events(4, 4)}); c.Latest != 4 {
+		t.Errorf("Commit = %+v, want latest 4", c)
+	}
+	s.write <- struct{}{}
+	if _, err := s.Commit(ctx, Batch{Events: events(5, 5)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Commit beside another: %v, want canceled", err)
+	}
+	<-s.write
+}
+
+// What another hand did to the rows is found by the commit that depends on it, and
+// nothing of that is stored.
+func TestDamagedWhileOpen(t *testing.T) {
+	for name, damage := range map[string]string{
+		"sequence":   "UPDATE sqlite_sequence SET seq = 9000",
+		"first":      "DELETE FROM events WHERE seq = 1",
+		"middle":     "DELETE FROM events WHERE seq = 2",
+		"many bytes": "UPDATE meta SET bytes = 1000000",
+		"few bytes":  "UPDATE meta SET bytes = 0",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := started(t, Options{RetainEvents: 3, RetainBytes: 900_000})
+			defer s.Close()
+			execute(t, raw(t, s.opts.Path), damage)
+			small := func(id string) Event {
+				return Event{ID: id, Kind: "plan", Body: fmt.Appendf(nil, `{"event_id":%q}`, id)}
+			}
+			c, err := s.Commit(t.Context(), Batch{Events: []Event{small("e4"), small("e5")}, Sources: []Source{{Path: "p", Offset: 99}}})
+			if !errors.Is(err, ErrCorrupt) || Temporary(err) || s.Working() {
+				t.Fatalf("Commit = %+v, %v, want ErrCorrupt", c, err)
+			}
+			sources, err := s.Sources(t.Context())
+			if err != nil || len(sources) != 1 || sources[0].Offset != 1 {
+				t.Errorf("Sources = %+v, %v, want the old offset", sources, err)
+			}
+		})
+	}
+}
+
 // A reader of another program that never leaves does not make a commit fail.
 func TestStuckReader(t *testing.T) {
 	s := started(t, Options{})
@@ -150,6 +206,16 @@ func TestStuckReader(t *testing.T) {
 	if s.truncateAt.IsZero() {
 		t.Error("the write-ahead log was not tried to be emptied")
 	}
+	// It was waited for once, and a caller that gave up meanwhile changes nothing.
+	tried := s.truncateAt
+	commit(t, s, Batch{Events: []Event{sized("more", 400_000)}})
+	if s.truncateAt != tried {
+		t.Error("the reader was waited for again at once")
+	}
+	s.truncateAt = time.Time{}
+	ctx, cancel := context.WithTimeout(t.Context(), walWait/4)
+	defer cancel()
+	s.truncateWAL(ctx)
 	execute(t, db, "ROLLBACK")
 	s.truncateAt = time.Time{}
 	commit(t, s, Batch{Events: []Event{sized("last", 1000)}})
@@ -168,6 +234,9 @@ func TestReplaced(t *testing.T) {
 		"moved":   func(path string) error { return os.Rename(path, path+"2") },
 		"removed": os.Remove,
 		"no log":  func(path string) error { return os.Remove(path + "-wal") },
+		"other log": func(path string) error {
+			return errors.Join(os.Rename(path+"-wal", path+"-wal2"), os.WriteFile(path+"-wal", nil, 0o600))
+		},
 		"other": func(path string) error {
 			if err := os.Remove(path); err != nil {
 				return err
@@ -191,6 +260,11 @@ func TestReplaced(t *testing.T) {
 			}
 			if s.Working() {
 				t.Error("the store says that it works")
+			}
+			// Nothing was written to where it went.
+			var n int
+			if err := s.wconn.QueryRowContext(t.Context(), "SELECT count(*) FROM events").Scan(&n); err != nil || n != 3 {
+				t.Errorf("the lost file has %d events, %v, want 3", n, err)
 			}
 		})
 	}

@@ -104,7 +104,16 @@ func createFile(path string) error {
 	if err := os.Link(tmp, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	dir := filepath.Dir(path)
+	if err := syncDir(dir); err != nil {
+		return err
+	}
+	// The directories may be as new as the file, whoever made them, and with them
+	// the log and its ceiling would be lost. One that cannot be synced is not ours.
+	for up := filepath.Dir(dir); up != dir; dir, up = up, filepath.Dir(up) {
+		syncDir(up)
+	}
+	return nil
 }
 
 // writeFile replaces path by a file with this content, durably.

@@ -35,14 +35,24 @@ func execute(t testing.TB, db *sql.DB, statements ...string) {
 	}
 }
 
+// alter does the same and leaves nothing open.
+func alter(t testing.TB, path string, statements ...string) {
+	t.Helper()
+	db := raw(t, path)
+	execute(t, db, statements...)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestPragmas(t *testing.T) {
 	s := openTest(t, Options{Path: filepath.Join(t.TempDir(), "odd ?%20#&name", "a b.db")})
 	var mode string
-	var synchronous, busy, app, user int
+	var synchronous, busy, limit, app, user int
 	err := s.wconn.QueryRowContext(t.Context(), `SELECT * FROM pragma_journal_mode, pragma_synchronous, pragma_busy_timeout,
-		pragma_application_id, pragma_user_version`).Scan(&mode, &synchronous, &busy, &app, &user)
-	if err != nil || mode != "wal" || synchronous != 2 || busy != 2000 || app != applicationID || user != 1 {
-		t.Errorf("pragmas = %s %d %d %x %d, %v", mode, synchronous, busy, app, user, err)
+		pragma_journal_size_limit, pragma_application_id, pragma_user_version`).Scan(&mode, &synchronous, &busy, &limit, &app, &user)
+	if err != nil || mode != "wal" || synchronous != 2 || busy != 2000 || limit != 16<<20 || app != applicationID || user != 1 {
+		t.Errorf("pragmas = %s %d %d %d %x %d, %v", mode, synchronous, busy, limit, app, user, err)
 	}
 	if _, err := s.rdb.Exec("DELETE FROM events"); !errors.Is(wrap("", err), ErrNotWritable) {
 		t.Errorf("a reader's write: %v, want ErrNotWritable", err)
@@ -73,6 +83,13 @@ func TestRefused(t *testing.T) {
 			openTest(t, Options{Path: path}).Close()
 			execute(t, raw(t, path), "PRAGMA user_version = 2")
 		}, ErrNewer},
+		{"foreign application with a log", func(t *testing.T, path string) {
+			withLog(t, path, "CREATE TABLE theirs (x)", "PRAGMA application_id = 7")
+		}, ErrForeign},
+		{"newer schema with a log", func(t *testing.T, path string) {
+			openTest(t, Options{Path: path}).Close()
+			withLog(t, path, "PRAGMA user_version = 2")
+		}, ErrNewer},
 		{"directory", func(t *testing.T, path string) {
 			if err := os.Mkdir(path, 0o700); err != nil {
 				t.Fatal(err)
@@ -99,6 +116,7 @@ func TestRefused(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "db")
 			tt.setup(t, path)
 			before, _ := os.ReadFile(path)
+			log, _ := os.ReadFile(path + "-wal")
 			for _, recover := range []bool{false, true} {
 				s, err := Open(t.Context(), Options{Path: path, Recover: recover})
 				if s != nil || !errors.Is(err, tt.want) || Temporary(err) {
@@ -108,6 +126,9 @@ func TestRefused(t *testing.T) {
 			if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
 				t.Error("the file was changed")
 			}
+			if after, _ := os.ReadFile(path + "-wal"); !bytes.Equal(log, after) {
+				t.Error("its write-ahead log was changed")
+			}
 		})
 	}
 	if _, err := Open(t.Context(), Options{}); err == nil {
@@ -115,6 +136,28 @@ func TestRefused(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), Options{Path: "/x", RetainEvents: -1}); err == nil {
 		t.Error("Open with a negative bound succeeded")
+	}
+}
+
+// withLog leaves what the statements do in a write-ahead log, as a program that was
+// killed does.
+func withLog(t *testing.T, path string, statements ...string) {
+	t.Helper()
+	live := filepath.Join(t.TempDir(), "live")
+	if b, err := os.ReadFile(path); err == nil {
+		if err := os.WriteFile(live, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	execute(t, raw(t, live), append([]string{"PRAGMA journal_mode = WAL", "PRAGMA wal_autocheckpoint = 0"}, statements...)...)
+	for _, suffix := range []string{"", "-wal"} {
+		b, err := os.ReadFile(live + suffix)
+		if err == nil {
+			err = os.WriteFile(path+suffix, b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -148,13 +191,13 @@ func TestRecover(t *testing.T) {
 	}{
 		{"header", func(t *testing.T, path string) { overwrite(t, path, 0, 8*4096) }, false},
 		{"pages", func(t *testing.T, path string) { overwrite(t, path, 60*4096, 70*4096) }, true},
-		{"schema", func(t *testing.T, path string) { execute(t, raw(t, path), "DROP TABLE sources") }, false},
-		{"head row", func(t *testing.T, path string) { execute(t, raw(t, path), "DELETE FROM meta") }, false},
-		{"last event", func(t *testing.T, path string) { execute(t, raw(t, path), "DELETE FROM events WHERE seq = 800") }, false},
-		{"first event", func(t *testing.T, path string) { execute(t, raw(t, path), "DELETE FROM events WHERE seq = 1") }, false},
-		{"event", func(t *testing.T, path string) { execute(t, raw(t, path), "DELETE FROM events WHERE seq = 400") }, true},
-		{"totals", func(t *testing.T, path string) { execute(t, raw(t, path), "UPDATE meta SET bytes = bytes + 1") }, true},
-		{"sequence", func(t *testing.T, path string) { execute(t, raw(t, path), "UPDATE sqlite_sequence SET seq = 9000") }, false},
+		{"schema", func(t *testing.T, path string) { alter(t, path, "DROP TABLE sources") }, false},
+		{"head row", func(t *testing.T, path string) { alter(t, path, "DELETE FROM meta") }, false},
+		{"last event", func(t *testing.T, path string) { alter(t, path, "DELETE FROM events WHERE seq = 800") }, false},
+		{"first event", func(t *testing.T, path string) { alter(t, path, "DELETE FROM events WHERE seq = 1") }, false},
+		{"event", func(t *testing.T, path string) { alter(t, path, "DELETE FROM events WHERE seq = 400") }, true},
+		{"totals", func(t *testing.T, path string) { alter(t, path, "UPDATE meta SET bytes = bytes + 1") }, true},
+		{"sequence", func(t *testing.T, path string) { alter(t, path, "UPDATE sqlite_sequence SET seq = 9000") }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "db")
@@ -173,6 +216,9 @@ func TestRecover(t *testing.T) {
 					t.Errorf("Check: %v, want ErrCorrupt", err)
 				}
 				s.Close()
+			}
+			if left := descriptors(t, path); len(left) != 0 {
+				t.Errorf("still open: %v", left)
 			}
 			now := time.Date(2026, 7, 1, 2, 3, 4, 0, time.UTC)
 			s = openTest(t, Options{Path: path, Recover: true, Now: func() time.Time { return now }})
@@ -200,6 +246,73 @@ func TestRecover(t *testing.T) {
 	}
 }
 
+// A file with our mark and without our tables is corrupt, never the beginning of a
+// new log.
+func TestMarkedAndEmpty(t *testing.T) {
+	for name, statements := range map[string][]string{
+		"nothing":   nil,
+		"version":   {"PRAGMA user_version = 1"},
+		"no tables": {"PRAGMA user_version = 1", "CREATE TABLE x (y)", "DROP TABLE x"},
+		"a table":   {"CREATE TABLE x (y)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "db")
+			alter(t, path, append(statements, fmt.Sprintf("PRAGMA application_id = %d", applicationID))...)
+			if s, err := Open(t.Context(), Options{Path: path}); s != nil || !errors.Is(err, ErrCorrupt) {
+				t.Errorf("Open: %v, want ErrCorrupt", err)
+			}
+		})
+	}
+}
+
+// What was set aside is never overwritten, and nothing new begins before all of a
+// database is aside.
+func TestSetAside(t *testing.T) {
+	o := Options{Path: filepath.Join(t.TempDir(), "db"), Recover: true, Now: func() time.Time { return time.Unix(2e9, 0) }}
+	aside := o.Path + ".corrupt-20330518T033320Z"
+	var damaged [][]byte
+	for range 2 {
+		s := openTest(t, o)
+		commit(t, s, Batch{Events: events(1, 2)})
+		s.Close()
+		overwrite(t, o.Path, 0, 4096)
+		b, err := os.ReadFile(o.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		damaged = append(damaged, b)
+	}
+	openTest(t, o).Close()
+	for i, name := range []string{aside, aside + "-2"} {
+		if b, err := os.ReadFile(name); err != nil || !bytes.Equal(b, damaged[i]) {
+			t.Errorf("%s was not kept: %v", name, err)
+		}
+	}
+	overwrite(t, o.Path, 0, 4096)
+	if err := errors.Join(os.WriteFile(o.Path+"-wal", nil, 0o600), os.Mkdir(aside+"-3-wal", 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := Open(t.Context(), o); s != nil || err == nil {
+		t.Error("Open succeeded beside the log of a corrupt database")
+	}
+}
+
+// descriptors are the files of the database that this process has open.
+func descriptors(t *testing.T, path string) []string {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var open []string
+	for _, e := range entries {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && strings.HasPrefix(to, path) {
+			open = append(open, to)
+		}
+	}
+	return open
+}
+
 // A page over damaged rows fails, and the store says that it does not work.
 func TestCorruptPage(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, path string){
@@ -223,6 +336,11 @@ func TestCorruptPage(t *testing.T) {
 			if _, err := s.Page(t.Context(), Query{Limit: 800, MaxBytes: 1 << 20}); !errors.Is(err, ErrCorrupt) {
 				t.Fatalf("Page: %v, want ErrCorrupt", err)
 			}
+			// Neither a commit nor another kind of read makes it sound.
+			commit(t, s, Batch{Sources: []Source{{Path: "p"}}})
+			if _, err := s.Stats(t.Context()); err != nil {
+				t.Errorf("Stats: %v", err)
+			}
 			if s.Working() || !errors.Is(s.Err(), ErrCorrupt) {
 				t.Errorf("Err = %v, want ErrCorrupt", s.Err())
 			}
@@ -241,6 +359,11 @@ func TestSequenceFloor(t *testing.T) {
 			}
 		}
 	}
+	side := func(t *testing.T, path, content string) {
+		if err := os.WriteFile(path+ceilingSuffix, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, tt := range []struct {
 		name string
 		lose func(t *testing.T, path string)
@@ -257,10 +380,20 @@ func TestSequenceFloor(t *testing.T) {
 		}, unknown, unknown + 2*ceilingBlock},
 		{"database, side file cut", func(t *testing.T, path string) {
 			remove(t, path, "")
-			if err := os.WriteFile(path+ceilingSuffix, []byte(ceilingPrefix+"10"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			side(t, path, ceilingPrefix+"10")
 		}, unknown, unknown + 1},
+		{"database, side file without a name", func(t *testing.T, path string) {
+			remove(t, path, "")
+			side(t, path, "10\n")
+		}, unknown, unknown + 1},
+		{"database, side file beyond all numbers", func(t *testing.T, path string) {
+			remove(t, path, "")
+			side(t, path, fmt.Sprintf("%s%d\n", ceilingPrefix, uint64(maxSequence)))
+		}, unknown, unknown + 1},
+		{"header, side file cut", func(t *testing.T, path string) {
+			overwrite(t, path, 0, 8*4096)
+			side(t, path, ceilingPrefix+"10")
+		}, unknown, unknown + 2*ceilingBlock},
 		{"both", func(t *testing.T, path string) { remove(t, path, "", ceilingSuffix) }, 1, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -274,6 +407,40 @@ func TestSequenceFloor(t *testing.T) {
 				t.Errorf("Latest = %d, want %d to %d", c.Latest, tt.low, tt.high)
 			}
 		})
+	}
+}
+
+// A side file that is there and cannot be read is no reason to begin at 1, nor to
+// set a database aside.
+func TestUnreadableSideFile(t *testing.T) {
+	for name, lose := range map[string]func(t *testing.T, path string){
+		"lost":    func(t *testing.T, path string) { os.Remove(path) },
+		"corrupt": func(t *testing.T, path string) { overwrite(t, path, 0, 8*4096) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Options{Path: filepath.Join(t.TempDir(), "db"), Recover: true}
+			s := openTest(t, o)
+			commit(t, s, Batch{Events: events(1, 2)})
+			s.Close()
+			lose(t, o.Path)
+			if err := errors.Join(os.Remove(o.Path+ceilingSuffix), os.Mkdir(o.Path+ceilingSuffix, 0o700)); err != nil {
+				t.Fatal(err)
+			}
+			if s, err := Open(t.Context(), o); err == nil {
+				s.Close()
+				t.Error("Open without a readable side file succeeded")
+			}
+			if aside, err := filepath.Glob(o.Path + ".corrupt*"); err != nil || len(aside) != 0 {
+				t.Errorf("set aside: %v, %v", aside, err)
+			}
+		})
+	}
+}
+
+// A clock that was never set does not lead below an older log.
+func TestUnknownFloor(t *testing.T) {
+	if n := unknownFloor(time.Unix(0, 0)); n < 1<<40 {
+		t.Errorf("floor = %d in 1970", n)
 	}
 }
 
@@ -297,8 +464,8 @@ func TestCeiling(t *testing.T) {
 	s = openTest(t, o)
 	c := commit(t, s, Batch{Events: events(1, 3)})
 	ceiling, err := readCeiling(o.Path)
-	if err != nil || ceiling < c.Latest || c.Latest != 5*ceilingBlock+3 {
-		t.Fatalf("ceiling = %d, %v, latest = %d", ceiling, err, c.Latest)
+	if err != nil || ceiling < c.Latest || ceiling != s.ceiling || c.Latest != 5*ceilingBlock+3 {
+		t.Fatalf("ceiling = %d, %v, known as %d, latest = %d", ceiling, err, s.ceiling, c.Latest)
 	}
 	// No ceiling, no commit.
 	if err := os.Remove(o.Path + ceilingSuffix); err != nil {
@@ -310,6 +477,9 @@ func TestCeiling(t *testing.T) {
 	s.ceiling = c.Latest
 	if _, err := s.Commit(t.Context(), Batch{Events: events(4, 4)}); err == nil || s.Working() {
 		t.Fatalf("Commit without a side file: %v, working %v", err, s.Working())
+	}
+	if left, err := filepath.Glob(o.Path + "*.tmp*"); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 	if err := os.Remove(o.Path + ceilingSuffix); err != nil {
 		t.Fatal(err)

@@ -10,10 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // The test binary runs itself as another process. A child gets the database's
@@ -30,7 +32,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	parts := map[string]func(path, arg string) error{
-		"write": childWrite, "join": childJoin, "modes": childModes, "locked": childLocked,
+		"write": childWrite, "join": childJoin, "modes": childModes, "locked": childLocked, "recover": childRecover,
 	}
 	if err := parts[part](os.Getenv(pathEnv), os.Getenv(argEnv)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -189,6 +191,83 @@ func childJoin(path, arg string) error {
 	return s.Close()
 }
 
+func childRecover(path, _ string) error {
+	now := func() time.Time { return time.Unix(2e9, 0) }
+	s, err := Open(context.Background(), Options{Path: path, Recover: true, Now: now})
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// calls are what a child does to names and how it makes them durable, in order.
+func calls(t *testing.T, part, path string) string {
+	t.Helper()
+	trace := filepath.Join(t.TempDir(), "trace")
+	c := child(t, "strace", part, path, "e")
+	c.Args = append(c.Args, "-f", "-y", "-qq", "-e", "signal=none",
+		"-e", "trace=fsync,fdatasync,link,linkat,rename,renameat,renameat2", "-o", trace, os.Args[0])
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	b, err := os.ReadFile(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := func(p string) string {
+		if rel, err := filepath.Rel(filepath.Dir(path), p); err == nil {
+			p = rel
+		}
+		return regexp.MustCompile(`\.tmp-[A-Z0-9]+`).ReplaceAllString(p, ".tmp")
+	}
+	var all strings.Builder
+	call := regexp.MustCompile(`^\d+ +(?:f(?:data)?sync\(\d+<(.*?)>|(link|rename).*?"(.*?)".*?"(.*?)")`)
+	for line := range strings.Lines(string(b)) {
+		switch m := call.FindStringSubmatch(line); {
+		case m == nil: // the rest of a call that was interrupted
+		case m[2] == "":
+			fmt.Fprintln(&all, "sync", name(m[1]))
+		default:
+			fmt.Fprintln(&all, m[2], name(m[3]), name(m[4]))
+		}
+	}
+	return all.String()
+}
+
+// A file is durable before it has its name, and its name before anything is built
+// on it. So are the names of the directories that were made for it.
+func TestSyncs(t *testing.T) {
+	if err := exec.Command("strace", "-o", os.DevNull, "true").Run(); err != nil {
+		t.Skipf("no strace: %v", err)
+	}
+	path := filepath.Join(t.TempDir(), "new", "state", "db")
+	got := calls(t, "join", path)
+	for _, want := range []string{
+		"sync db.tmp\nlink db.tmp db\nsync .\nsync ..\nsync ../..\n",
+		"sync db-sequence.tmp\nrename db-sequence.tmp db-sequence\nsync .\nsync db-wal\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("calls of a first commit:\n%swant\n%s", got, want)
+		}
+	}
+	if err := os.Remove(path + ceilingSuffix); err != nil {
+		t.Fatal(err)
+	}
+	overwrite(t, path, 0, 8*4096)
+	if err := errors.Join(os.WriteFile(path+"-wal", nil, 0o600), os.WriteFile(path+"-shm", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	got = calls(t, "recover", path)
+	const aside = "db.corrupt-20330518T033320Z"
+	// The number first, or a crash leaves neither. The database before its log: a
+	// log beside an empty database is dropped, one beside another is replayed.
+	if want := "sync db-sequence.tmp\nrename db-sequence.tmp db-sequence\nsync .\n" +
+		"rename db " + aside + "\nrename db-wal " + aside + "-wal\nrename db-shm " + aside + "-shm\nsync .\n" +
+		"sync db.tmp\nlink db.tmp db\n"; !strings.Contains(got, want) {
+		t.Errorf("calls of a recovery:\n%swant\n%s", got, want)
+	}
+}
+
 // Several processes that open a new database at once all succeed.
 func TestOpenTogether(t *testing.T) {
 	const processes = 6
@@ -293,6 +372,37 @@ func TestModes(t *testing.T) {
 	openTest(t, Options{Path: path})
 	if fi, err := os.Stat(path); err != nil || fi.Mode().Perm() != 0o600 {
 		t.Errorf("mode of an opened file = %v, %v", fi.Mode(), err)
+	}
+	// One that was made read-only stays so.
+	path = filepath.Join(t.TempDir(), "db")
+	openTest(t, Options{Path: path}).Close()
+	if err := os.Chmod(path, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := Open(t.Context(), Options{Path: path}); err == nil { // as root
+		s.Close()
+	}
+	if fi, err := os.Stat(path); err != nil || fi.Mode().Perm() != 0o400 {
+		t.Errorf("mode of a read-only file = %v, %v", fi.Mode(), err)
+	}
+}
+
+// What another user owns is refused: he could read it or put another in its place.
+func TestOtherOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a file away")
+	}
+	for _, what := range []string{"db", "."} {
+		path := filepath.Join(t.TempDir(), "db")
+		openTest(t, Options{Path: path}).Close()
+		if err := os.Chown(filepath.Join(filepath.Dir(path), what), 65534, 65534); err != nil {
+			t.Fatal(err)
+		}
+		for _, recover := range []bool{false, true} {
+			if s, err := Open(t.Context(), Options{Path: path, Recover: recover}); s != nil || !errors.Is(err, ErrForeign) {
+				t.Errorf("Open of another user's %s: %v, want ErrForeign", what, err)
+			}
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 )
 
@@ -57,13 +58,20 @@ func version(ctx context.Context, q queryer, newest int) (int, error) {
 	return user, nil
 }
 
-// inspect looks at the file through a connection that changes nothing.
+// inspect looks at the file through a connection that changes nothing. The last
+// connection that may write brings a write-ahead log home when it closes, so
+// where there is one, this may not. Elsewhere it has to: a database that may only
+// be read cannot be rolled back, and would be left with an empty log.
 func inspect(ctx context.Context, o Options) error {
 	scripts, err := migrations()
 	if err != nil {
 		return err
 	}
-	db, err := sql.Open("sqlite", dsn(o, "rw", "query_only(1)"))
+	mode := "rw"
+	if fi, err := os.Lstat(o.Path + "-wal"); err == nil && fi.Size() > 0 {
+		mode = "ro"
+	}
+	db, err := sql.Open("sqlite", dsn(o, mode, "query_only(1)"))
 	if err != nil {
 		return wrap("open database", err)
 	}

@@ -1,0 +1,100 @@
+package store
+
+import (
+	"database/sql/driver"
+	"errors"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"modernc.org/sqlite"
+)
+
+// within is called in the middle of a transaction, where a trigger asks for it.
+var within atomic.Pointer[func() error]
+
+func init() {
+	sqlite.MustRegisterScalarFunction("within", 0, func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
+		if f := within.Load(); f != nil {
+			return nil, (*f)()
+		}
+		return nil, nil
+	})
+}
+
+// during calls f in each transaction of s that writes the head of the log.
+func during(t *testing.T, s *Store, f func() error) {
+	t.Helper()
+	within.Store(&f)
+	t.Cleanup(func() { within.Store(nil) })
+	if _, err := s.wconn.ExecContext(t.Context(),
+		"CREATE TEMP TRIGGER within BEFORE UPDATE ON main.meta BEGIN SELECT within(); END"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A file that goes away while its commit runs takes the commit with it.
+func TestReplacedDuringCommit(t *testing.T) {
+	s := started(t, Options{})
+	defer s.Close()
+	during(t, s, func() error { return os.Rename(s.opts.Path, s.opts.Path+"2") })
+	changed := s.Changed()
+	if c, err := s.Commit(t.Context(), Batch{Events: events(4, 4)}); !errors.Is(err, ErrReplaced) || c != (Committed{}) || s.Working() {
+		t.Errorf("Commit = %+v, %v, working %v, want ErrReplaced", c, err, s.Working())
+	}
+	select {
+	case <-changed:
+		t.Error("a commit that was not acknowledged woke the readers")
+	default:
+	}
+}
+
+// After a failure, an empty batch writes: a disk that can be read proves nothing.
+func TestTrialWrites(t *testing.T) {
+	s := started(t, Options{})
+	fault := errors.New("no write")
+	during(t, s, func() error { return fault })
+	for _, b := range []Batch{{Events: events(4, 4)}, {}} {
+		if _, err := s.Commit(t.Context(), b); err == nil || s.Working() {
+			t.Fatalf("Commit of %d events without a write: %v, working %v", len(b.Events), err, s.Working())
+		}
+	}
+	within.Store(nil)
+	if _, err := s.Commit(t.Context(), Batch{}); err != nil || !s.Working() {
+		t.Errorf("empty Commit: %v, working %v", err, s.Working())
+	}
+}
+
+// Close lets a commit end that has begun.
+func TestCloseWaitsForCommit(t *testing.T) {
+	s := started(t, Options{})
+	began, goOn := make(chan struct{}), make(chan struct{})
+	during(t, s, func() error {
+		close(began)
+		<-goOn
+		return nil
+	})
+	committed, closed := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := s.Commit(t.Context(), Batch{Events: events(4, 4)})
+		committed <- err
+	}()
+	<-began
+	go func() { closed <- s.Close() }()
+	for end := time.Now().Add(10 * time.Second); !s.isClosed() && time.Now().Before(end); {
+		runtime.Gosched()
+	}
+	close(goOn)
+	if err := <-committed; err != nil {
+		t.Errorf("Commit: %v", err)
+	}
+	if err := <-closed; err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	s = openTest(t, Options{Path: s.opts.Path})
+	if p := page(t, s, Query{}); p.Latest != 4 {
+		t.Errorf("latest = %d, want 4", p.Latest)
+	}
+}
