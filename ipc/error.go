@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"steno/ipc/wire"
+	"steno/owned"
 )
 
 // Code is the stable name of an error on the wire. The set is closed; each
@@ -47,7 +48,7 @@ var (
 	ErrInUse = errors.New("another daemon serves this socket")
 	// ErrUnsafe is returned by Listen for a directory or file at the socket's
 	// place that is not ours alone.
-	ErrUnsafe = errors.New("not a safe place for a socket")
+	ErrUnsafe = owned.ErrUnsafe
 	// ErrUnreachable is returned by Dial when nobody serves the socket.
 	ErrUnreachable = errors.New("the daemon is not reachable")
 	// ErrDisconnected is returned by a call whose connection ended first.

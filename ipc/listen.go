@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"steno/owned"
 )
 
 // maxPath is the longest path of a Unix socket on Linux, in bytes.
@@ -19,7 +21,7 @@ const maxPath = 107
 // Listen makes the socket at path, for this user alone. Missing directories
 // are created with mode 0700 and the socket with 0600, whatever the umask. An
 // existing directory must be ours, and nobody else may write in it; a symbolic
-// link to it must be ours or root's. If not, the error is ErrUnsafe.
+// link on the way to it must be ours or root's. If not, the error is ErrUnsafe.
 //
 // The socket of a dead daemon is replaced, one that is served never: that gives
 // ErrInUse, as does the lock file "<path>.lock" while another daemon holds it.
@@ -34,7 +36,7 @@ func Listen(path string) (net.Listener, error) {
 	if n := len(path) + len(".new"); n > maxPath {
 		return nil, fmt.Errorf("listen: path of %d bytes, a socket's has at most %d", len(path), maxPath-len(".new"))
 	}
-	if err := makeDir(filepath.Dir(path)); err != nil {
+	if err := owned.MakeDir(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
 	lock, err := lockFile(path + ".lock")
@@ -133,72 +135,17 @@ func vacant(path string) error {
 
 // lockFile takes the lock that one daemon at a time holds.
 func lockFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	f, err := owned.OpenFile(path)
 	if err != nil {
 		return nil, err
 	}
-	err = f.Chmod(0o600)
-	if err == nil {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = ErrInUse
-		}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = ErrInUse
 	}
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return f, nil
-}
-
-// makeDir creates dir and what is missing above it, and says whether dir is a
-// safe place.
-func makeDir(dir string) error {
-	link, err := os.Lstat(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		if up := filepath.Dir(dir); up != dir {
-			if _, err := os.Stat(up); errors.Is(err, fs.ErrNotExist) {
-				if err := makeDir(up); err != nil {
-					return err
-				}
-			}
-		}
-		switch err := os.Mkdir(dir, 0o700); {
-		case err == nil:
-			// A umask may have taken even our own rights.
-			if err := os.Chmod(dir, 0o700); err != nil {
-				return err
-			}
-		case !errors.Is(err, fs.ErrExist): // somebody else may have been faster
-			return err
-		}
-		link, err = os.Lstat(dir)
-	}
-	if err != nil {
-		return err
-	}
-	me := os.Getuid()
-	if owner := ownerOf(link); link.Mode().Type() == fs.ModeSymlink && owner != me && owner != 0 {
-		return fmt.Errorf("%s: %w: a link made by user %d", dir, ErrUnsafe, owner)
-	}
-	fi, err := os.Stat(dir)
-	switch {
-	case err != nil:
-		return err
-	case !fi.IsDir():
-		return fmt.Errorf("%s: %w: not a directory", dir, ErrUnsafe)
-	case ownerOf(fi) != me:
-		return fmt.Errorf("%s: %w: it belongs to user %d", dir, ErrUnsafe, ownerOf(fi))
-	case fi.Mode().Perm()&0o022 != 0:
-		return fmt.Errorf("%s: %w: others may write in it (mode %#o)", dir, ErrUnsafe, fi.Mode().Perm())
-	}
-	return nil
-}
-
-// ownerOf is the uid of a file, or -1.
-func ownerOf(fi os.FileInfo) int {
-	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		return int(st.Uid)
-	}
-	return -1
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"steno/owned"
 )
 
 // hintWritable is for a state directory that cannot be written.
@@ -19,11 +21,13 @@ const hintWritable = "make the state directory writable for this user, with free
 // lockStateDir makes the state directory and takes the lock of its one daemon.
 // The lock ends with the process, whatever ends it, so the file may stay.
 func lockStateDir(dir string) (*os.File, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := owned.MakeDir(dir); err != nil {
+		if errors.Is(err, owned.ErrUnsafe) {
+			return nil, hintError{fmt.Errorf("make state directory: %w", err), "use a directory of your own that nobody else may write in (chmod go-w)"}
+		}
 		return nil, unwritable(fmt.Errorf("make state directory: %w", err))
 	}
-	path := filepath.Join(dir, "lock")
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	f, err := owned.OpenFile(filepath.Join(dir, "lock"))
 	if err != nil {
 		return nil, unwritable(fmt.Errorf("open lock of state directory: %w", err))
 	}

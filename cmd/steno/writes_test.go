@@ -59,6 +59,7 @@ func TestWritesOnlyItsOwn(t *testing.T) {
 	wal := filepath.Join(w.dir, ".local/share/opencode/opencode.db-wal")
 	quoted := regexp.MustCompile(`"((?:[^"\\]|\\.)*)"`)
 	writes := regexp.MustCompile(`O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND`)
+	makes := regexp.MustCompile(`^(mkdir|mkdirat|chmod|fchmodat)\(`)
 	seen := 0
 	for line := range strings.Lines(string(calls)) {
 		_, call, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -72,7 +73,7 @@ func TestWritesOnlyItsOwn(t *testing.T) {
 			case path == os.DevNull, path == own[0], path == own[1], strings.HasPrefix(path, own[0]+"/"), strings.HasPrefix(path, own[1]+"/"):
 				seen++
 			case path == wal && strings.Contains(call, "O_RDWR") && !strings.Contains(call, "O_TRUNC"):
-			case strings.HasPrefix(call, "mkdir") && (strings.HasPrefix(own[0], path) || strings.HasPrefix(own[1], path)): // on the way to them
+			case makes.MatchString(call) && (strings.HasPrefix(own[0], path+"/") || strings.HasPrefix(own[1], path+"/")): // on the way to them
 			default:
 				t.Errorf("not Steno's own: %s", call)
 			}
