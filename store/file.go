@@ -9,12 +9,11 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"steno/owned"
 )
 
-const (
-	fileMode = 0o600
-	dirMode  = 0o700
-)
+const fileMode = 0o600
 
 // The database file itself is never opened here, only looked at by name:
 // closing any descriptor of it would drop every lock that SQLite holds on it in
@@ -53,43 +52,11 @@ func prepare(path string) error {
 }
 
 func prepareDir(dir string) error {
-	made, err := makeDir(dir)
-	if err != nil {
-		return wrap("create state directory", err)
+	err := owned.MakeDir(dir)
+	if errors.Is(err, owned.ErrUnsafe) {
+		return fmt.Errorf("state directory: %w: %w", ErrForeign, err)
 	}
-	fi, err := os.Stat(dir)
-	if err != nil {
-		return wrap("look at state directory", err)
-	}
-	switch {
-	case !fi.IsDir():
-		return fmt.Errorf("state directory: %w: not a directory", ErrForeign)
-	case !ours(fi):
-		return fmt.Errorf("state directory: %w: another user owns it", ErrForeign)
-	case !made && fi.Mode().Perm()&0o002 != 0:
-		return fmt.Errorf("state directory: %w: anybody may write it", ErrForeign)
-	}
-	return nil
-}
-
-// makeDir makes dir with mode 0700 whatever the umask, and its parents the same
-// way, since a umask could lock us out of a directory just made. It reports
-// whether dir was missing.
-func makeDir(dir string) (bool, error) {
-	err := os.Mkdir(dir, dirMode)
-	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
-		if _, err := makeDir(filepath.Dir(dir)); err != nil {
-			return false, err
-		}
-		err = os.Mkdir(dir, dirMode)
-	}
-	if errors.Is(err, fs.ErrExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return true, os.Chmod(dir, dirMode)
+	return wrap("create state directory", err)
 }
 
 // createFile makes an empty file that has its mode before it has its name, so

@@ -37,7 +37,7 @@ var importRules = map[string]rule{
 	"providers/scan":         {nil, nil, "walking over JSON knows no program's format"},
 	"providers/files":        {nil, nil, "reading a small file knows no program's format"},
 	"owned":                  {nil, nil, "making private directories knows nothing of what lies in them"},
-	"store":                  {nil, []string{sqliteModule, xsysModule}, "the store is a leaf: it does not know what an event means"},
+	"store":                  {[]string{"owned"}, []string{sqliteModule, xsysModule}, "the store does not know what an event means"},
 	"ipc/wire":               {nil, nil, "the wire's objects are a leaf: storage and transport can change without them"},
 	"ipc":                    {[]string{"ipc/wire", "store", "owned"}, []string{zerologModule, xsysModule}, "the protocol reads the store and asks the rest through one small interface"},
 	"observer/watch":         {nil, []string{"github.com/fsnotify/fsnotify", xsysModule}, "watching knows directories, not agents"},
