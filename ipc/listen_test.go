@@ -1,6 +1,7 @@
 package ipc
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // The directory is 0700 and the socket 0600, whatever the umask.
@@ -101,6 +103,57 @@ func TestListenNeverReplacesTheLiving(t *testing.T) {
 	}
 	if after, err := os.Lstat(path); err != nil || !os.SameFile(before, after) {
 		t.Errorf("the socket was touched: %v", err)
+	}
+}
+
+// A daemon whose queue of clients is full does not answer at all.
+func TestListenBesideAFullQueue(t *testing.T) {
+	path := filepath.Join(shortDir(t), "steno.sock")
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+	if err := syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Listen(fd, 0); err != nil {
+		t.Fatal(err)
+	}
+	var d net.Dialer
+	for {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		conn, err := d.DialContext(ctx, "unix", path)
+		cancel()
+		if err != nil {
+			break // full
+		}
+		defer conn.Close()
+	}
+	if ln, err := Listen(path); !errors.Is(err, ErrInUse) {
+		if err == nil {
+			ln.Close()
+		}
+		t.Errorf("Listen = %v, want ErrInUse", err)
+	}
+}
+
+// The lock keeps a second daemon out although the first one's socket was removed.
+func TestListenWithoutTheSocket(t *testing.T) {
+	path := filepath.Join(shortDir(t), "steno.sock")
+	ln, err := Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if second, err := Listen(path); !errors.Is(err, ErrInUse) {
+		if err == nil {
+			second.Close()
+		}
+		t.Errorf("Listen = %v, want ErrInUse", err)
 	}
 }
 

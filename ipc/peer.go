@@ -62,10 +62,15 @@ func peerOf(conn net.Conn) (peer, error) {
 // errNoRoom.
 func isApart(conn, pid, uid int) (bool, error) {
 	same, err := sameNamespaces(conn, pid)
+	return judge(same, err, uid, os.Geteuid())
+}
+
+// judge decides by what a daemon of a user could see of a peer.
+func judge(same bool, err error, uid, daemon int) (apart bool, noRoom error) {
 	switch {
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE), errors.Is(err, unix.ENOMEM):
 		return true, fmt.Errorf("%w: %w", errNoRoom, err)
-	case err != nil && uid == 0 && os.Geteuid() != 0:
+	case err != nil && uid == 0 && daemon != 0:
 		return false, nil
 	}
 	return err != nil || !same, nil

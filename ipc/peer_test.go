@@ -3,8 +3,10 @@ package ipc
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -132,6 +134,85 @@ func TestPeerThatCannotBeTold(t *testing.T) {
 	for pid, want := range map[int]bool{os.Getpid(): false, 0: true, -1: true, ended.Process.Pid: true, 1 << 30: true} {
 		if got, err := isApart(fds[0], pid, 4711); got != want || err != nil {
 			t.Errorf("process %d is apart: %v %v, want %v", pid, got, err, want)
+		}
+	}
+}
+
+// The process that a connection came from has ended, and another one has its
+// number: what is known of that one counts for nothing.
+func TestPeerHasEnded(t *testing.T) {
+	path := filepath.Join(shortDir(t), "s")
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAskAll$")
+	cmd.Env = append(os.Environ(), apartEnv+"="+path)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := ln.AcceptUnix()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(pid int) (apart bool) {
+		t.Helper()
+		if e := raw.Control(func(fd uintptr) { apart, err = isApart(int(fd), pid, os.Getuid()) }); e != nil || err != nil {
+			t.Fatal(e, err)
+		}
+		return apart
+	}
+	if err := raw.Control(func(fd uintptr) {
+		_, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PEERPIDFD)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if errors.Is(err, unix.ENOPROTOOPT) {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		t.Skip("this kernel gives no handle on a peer")
+	}
+	if ask(cmd.Process.Pid) {
+		t.Error("a living process of ours is apart")
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	if !ask(os.Getpid()) {
+		t.Error("what is known of another process counts for one that has ended")
+	}
+}
+
+// Another user's root cannot be looked at by a daemon that is not root, and is
+// served all the same; everybody else whom one cannot look at is apart.
+func TestWhoCannotBeLookedAt(t *testing.T) {
+	hidden, none := os.ErrPermission, unix.EMFILE
+	for _, tt := range []struct {
+		same        bool
+		err         error
+		uid, daemon int
+		apart, room bool
+	}{
+		{true, nil, 1000, 1000, false, true},
+		{false, nil, 1000, 1000, true, true},
+		{false, nil, 0, 1000, true, true},
+		{false, hidden, 1000, 1000, true, true},
+		{false, hidden, 0, 1000, false, true},
+		{false, hidden, 0, 0, true, true},
+		{true, unix.ESRCH, 1000, 1000, true, true},
+		{false, none, 1000, 1000, true, false},
+		{false, none, 0, 1000, true, false},
+	} {
+		apart, err := judge(tt.same, tt.err, tt.uid, tt.daemon)
+		if apart != tt.apart || (err == nil) != tt.room || err != nil && !errors.Is(err, errNoRoom) {
+			t.Errorf("%+v: apart %v, %v", tt, apart, err)
 		}
 	}
 }
