@@ -30,6 +30,12 @@ func MakeDir(dir string) error {
 	if err := makeDir(dir); err != nil {
 		return err
 	}
+	return Check(dir)
+}
+
+// Check says whether a directory is ours, and nobody else may write in it; if not,
+// the error is ErrUnsafe.
+func Check(dir string) error {
 	fi, err := os.Stat(dir)
 	switch {
 	case err != nil:

@@ -16,6 +16,7 @@ import (
 
 	"steno/ipc"
 	"steno/ipc/wire"
+	"steno/owned"
 )
 
 // commandTimeout bounds every external command.
@@ -138,6 +139,9 @@ func (d *doctor) stateDir(c *config) {
 		return
 	case !info.IsDir():
 		d.add("state directory", fail, "move the file away", "%s is not a directory", d.shorten(c.StateDir))
+		return
+	case owned.Check(c.StateDir) != nil: // the daemon would refuse it
+		d.add("state directory", fail, hintUnsafe, "%v", owned.Check(c.StateDir))
 		return
 	case info.Mode().Perm()&0o077 != 0:
 		d.add("state directory", warn, "chmod 700 "+c.StateDir, "%s can be read by others (mode %04o)", d.shorten(c.StateDir), info.Mode().Perm())

@@ -67,3 +67,40 @@ func TestSize(t *testing.T) {
 		}
 	}
 }
+
+// What doctor says of the state directory's mode is what the daemon does with it.
+func TestDoctorStateDir(t *testing.T) {
+	for _, tt := range []struct {
+		mode os.FileMode // 0: there is none
+		want verdict
+		do   string
+	}{
+		{0, warn, "steno serve makes it"},
+		{0o700, pass, ""},
+		{0o755, warn, "chmod 700 "},
+		{0o730, fail, hintUnsafe},
+		{0o702, fail, hintUnsafe},
+	} {
+		c := &config{StateDir: filepath.Join(t.TempDir(), "state"), RetentionBytes: 1}
+		if tt.mode != 0 {
+			if err := os.Mkdir(c.StateDir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(c.StateDir, tt.mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d := doctor{app: &app{getenv: func(string) string { return "" }}}
+		d.stateDir(c)
+		if f := d.findings[0]; f.Verdict != tt.want || !strings.HasPrefix(f.Do, tt.do) || (tt.do == "") != (f.Do == "") {
+			t.Errorf("mode %#o: %+v, want %s, %q", tt.mode, f, tt.want, tt.do)
+		}
+		lock, err := lockStateDir(c.StateDir)
+		if (err != nil) != (tt.want == fail) {
+			t.Errorf("mode %#o: the daemon says %v", tt.mode, err)
+		}
+		if err == nil {
+			lock.Close()
+		}
+	}
+}

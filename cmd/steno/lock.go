@@ -18,12 +18,15 @@ import (
 // hintWritable is for a state directory that cannot be written.
 const hintWritable = "make the state directory writable for this user, with free space"
 
+// hintUnsafe is for a state directory that is not this user's alone.
+const hintUnsafe = "use a directory of your own that nobody else may write in (chmod go-w)"
+
 // lockStateDir makes the state directory and takes the lock of its one daemon.
 // The lock ends with the process, whatever ends it, so the file may stay.
 func lockStateDir(dir string) (*os.File, error) {
 	if err := owned.MakeDir(dir); err != nil {
 		if errors.Is(err, owned.ErrUnsafe) {
-			return nil, hintError{fmt.Errorf("make state directory: %w", err), "use a directory of your own that nobody else may write in (chmod go-w)"}
+			return nil, hintError{fmt.Errorf("make state directory: %w", err), hintUnsafe}
 		}
 		return nil, unwritable(fmt.Errorf("make state directory: %w", err))
 	}
