@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -190,6 +191,46 @@ func TestDamagedWhileOpen(t *testing.T) {
 	}
 }
 
+// Events that are gone at the end of the log make no short page. Check finds more
+// than retention allows, and a side file that is behind or cut.
+func TestShortLogWhileOpen(t *testing.T) {
+	s := started(t, Options{})
+	defer s.Close()
+	s.opts.RetainEvents = 2
+	if err := s.Check(t.Context()); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("Check of three events where two are allowed: %v, want ErrCorrupt", err)
+	}
+	s.opts.RetainEvents = 3
+	for _, side := range []string{ceilingPrefix + "2\n", ceilingPrefix + "9000"} {
+		if err := os.WriteFile(s.opts.Path+ceilingSuffix, []byte(side), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Check(t.Context()); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("Check with the side file %q: %v, want ErrCorrupt", side, err)
+		}
+	}
+	execute(t, raw(t, s.opts.Path), "DELETE FROM events WHERE seq = 3")
+	if p, err := s.Page(t.Context(), Query{}); !errors.Is(err, ErrCorrupt) || s.Working() {
+		t.Errorf("Page = %+v, %v, working %v, want ErrCorrupt", p, err, s.Working())
+	}
+}
+
+// Whatever a read fails with, a caller that gave up is told so, and so is one whose
+// store was closed. Neither is the store's fault.
+func TestReadGivenUp(t *testing.T) {
+	s := started(t, Options{})
+	fault := errors.New("interrupted")
+	ctx, cancel := context.WithCancel(t.Context())
+	err := s.read(ctx, opPage, "read", func(*sql.Tx) error { cancel(); return fault })
+	if !errors.Is(err, context.Canceled) || !s.Working() {
+		t.Errorf("cancelled read: %v, working %v", err, s.Working())
+	}
+	err = s.read(t.Context(), opPage, "read", func(*sql.Tx) error { return errors.Join(s.Close(), fault) })
+	if err != ErrClosed || !s.Working() {
+		t.Errorf("read of a closed store: %v, working %v", err, s.Working())
+	}
+}
+
 // A reader of another program that never leaves does not make a commit fail.
 func TestStuckReader(t *testing.T) {
 	s := started(t, Options{})
@@ -216,13 +257,16 @@ func TestStuckReader(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), walWait/4)
 	defer cancel()
 	s.truncateWAL(ctx)
+	var timeout int64
+	if err := s.wconn.QueryRowContext(t.Context(), "PRAGMA busy_timeout").Scan(&timeout); err != nil || timeout != DefaultBusyTimeout.Milliseconds() {
+		t.Errorf("busy timeout = %d, %v", timeout, err)
+	}
 	execute(t, db, "ROLLBACK")
 	s.truncateAt = time.Time{}
 	commit(t, s, Batch{Events: []Event{sized("last", 1000)}})
 	if size, err := s.files.check(); err != nil || size > 1<<20 {
 		t.Errorf("write-ahead log has %d bytes, %v", size, err)
 	}
-	var timeout int64
 	if err := s.wconn.QueryRowContext(t.Context(), "PRAGMA busy_timeout").Scan(&timeout); err != nil || timeout != DefaultBusyTimeout.Milliseconds() {
 		t.Errorf("busy timeout = %d, %v", timeout, err)
 	}
@@ -258,6 +302,9 @@ func TestReplaced(t *testing.T) {
 			if _, err := s.Page(t.Context(), Query{}); !errors.Is(err, ErrReplaced) {
 				t.Errorf("Page: %v, want ErrReplaced", err)
 			}
+			if err := s.Check(t.Context()); !errors.Is(err, ErrReplaced) {
+				t.Errorf("Check: %v, want ErrReplaced", err)
+			}
 			if s.Working() {
 				t.Error("the store says that it works")
 			}
@@ -288,6 +335,20 @@ func TestClasses(t *testing.T) {
 		temporary := want == ErrBusy || want == ErrFull || want == ErrNotWritable || want == ErrIO
 		if got != nil && Temporary(fmt.Errorf("x: %w", got)) != temporary {
 			t.Errorf("code %d: temporary %v, want %v", code, !temporary, temporary)
+		}
+	}
+	for errno, want := range map[syscall.Errno]error{
+		syscall.ENOSPC: ErrFull, syscall.EDQUOT: ErrFull,
+		syscall.EROFS: ErrNotWritable, syscall.EACCES: ErrNotWritable, syscall.EPERM: ErrNotWritable,
+		syscall.EIO: ErrIO, syscall.EMFILE: ErrIO,
+	} {
+		if err := wrap("x", &os.PathError{Op: "open", Err: errno}); !errors.Is(err, want) || !Temporary(err) {
+			t.Errorf("%v: %v, temporary %v, want %v", errno, err, Temporary(err), want)
+		}
+	}
+	for _, lasting := range []error{ErrCorrupt, ErrReplaced, ErrForeign} {
+		if Temporary(fmt.Errorf("%w: %w", lasting, ErrIO)) {
+			t.Errorf("%v counts as temporary because of its cause", lasting)
 		}
 	}
 	if Temporary(nil) || Temporary(sql.ErrNoRows) || Temporary(context.Canceled) {

@@ -24,13 +24,13 @@ func init() {
 	})
 }
 
-// during calls f in each transaction of s that writes the head of the log.
-func during(t *testing.T, s *Store, f func() error) {
+// during calls f in each transaction of s before it does what is named.
+func during(t *testing.T, s *Store, what string, f func() error) {
 	t.Helper()
 	within.Store(&f)
 	t.Cleanup(func() { within.Store(nil) })
 	if _, err := s.wconn.ExecContext(t.Context(),
-		"CREATE TEMP TRIGGER within BEFORE UPDATE ON main.meta BEGIN SELECT within(); END"); err != nil {
+		"CREATE TEMP TRIGGER within BEFORE "+what+" BEGIN SELECT within(); END"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -39,7 +39,7 @@ func during(t *testing.T, s *Store, f func() error) {
 func TestReplacedDuringCommit(t *testing.T) {
 	s := started(t, Options{})
 	defer s.Close()
-	during(t, s, func() error { return os.Rename(s.opts.Path, s.opts.Path+"2") })
+	during(t, s, "INSERT ON main.events", func() error { return os.Rename(s.opts.Path, s.opts.Path+"2") })
 	changed := s.Changed()
 	if c, err := s.Commit(t.Context(), Batch{Events: events(4, 4)}); !errors.Is(err, ErrReplaced) || c != (Committed{}) || s.Working() {
 		t.Errorf("Commit = %+v, %v, working %v, want ErrReplaced", c, err, s.Working())
@@ -55,7 +55,7 @@ func TestReplacedDuringCommit(t *testing.T) {
 func TestTrialWrites(t *testing.T) {
 	s := started(t, Options{})
 	fault := errors.New("no write")
-	during(t, s, func() error { return fault })
+	during(t, s, "UPDATE ON main.meta", func() error { return fault })
 	for _, b := range []Batch{{Events: events(4, 4)}, {}} {
 		if _, err := s.Commit(t.Context(), b); err == nil || s.Working() {
 			t.Fatalf("Commit of %d events without a write: %v, working %v", len(b.Events), err, s.Working())
@@ -71,7 +71,7 @@ func TestTrialWrites(t *testing.T) {
 func TestCloseWaitsForCommit(t *testing.T) {
 	s := started(t, Options{})
 	began, goOn := make(chan struct{}), make(chan struct{})
-	during(t, s, func() error {
+	during(t, s, "INSERT ON main.events", func() error {
 		close(began)
 		<-goOn
 		return nil

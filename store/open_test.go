@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,9 @@ func TestPragmas(t *testing.T) {
 		pragma_journal_size_limit, pragma_application_id, pragma_user_version`).Scan(&mode, &synchronous, &busy, &limit, &app, &user)
 	if err != nil || mode != "wal" || synchronous != 2 || busy != 2000 || limit != 16<<20 || app != applicationID || user != 1 {
 		t.Errorf("pragmas = %s %d %d %d %x %d, %v", mode, synchronous, busy, limit, app, user, err)
+	}
+	if n := s.rdb.Stats().MaxOpenConnections; n != readers {
+		t.Errorf("%d read connections at most, want %d", n, readers)
 	}
 	if _, err := s.rdb.Exec("DELETE FROM events"); !errors.Is(wrap("", err), ErrNotWritable) {
 		t.Errorf("a reader's write: %v, want ErrNotWritable", err)
@@ -161,6 +165,25 @@ func withLog(t *testing.T, path string, statements ...string) {
 	}
 }
 
+// damageIndex changes an event's id where it is looked up, and nowhere else: the
+// event could come twice.
+func damageIndex(t *testing.T, path string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const leafOfIndex, size = 10, 4096
+	for page := range slices.Chunk(b, size) {
+		if page[0] == leafOfIndex { // also where it only was before
+			copy(page, bytes.ReplaceAll(page, []byte("e400"), []byte("f400")))
+		}
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // overwrite damages bytes of a closed store's file.
 func overwrite(t *testing.T, path string, from, to int64) {
 	t.Helper()
@@ -198,6 +221,16 @@ func TestRecover(t *testing.T) {
 		{"event", func(t *testing.T, path string) { alter(t, path, "DELETE FROM events WHERE seq = 400") }, true},
 		{"totals", func(t *testing.T, path string) { alter(t, path, "UPDATE meta SET bytes = bytes + 1") }, true},
 		{"sequence", func(t *testing.T, path string) { alter(t, path, "UPDATE sqlite_sequence SET seq = 9000") }, false},
+		{"low sequence", func(t *testing.T, path string) { alter(t, path, "UPDATE sqlite_sequence SET seq = 700") }, false},
+		{"all events", func(t *testing.T, path string) { alter(t, path, "DELETE FROM events") }, false},
+		{"head beside events", func(t *testing.T, path string) { alter(t, path, "UPDATE meta SET pruned_through = latest, bytes = 0") }, false},
+		{"event and its bytes", func(t *testing.T, path string) {
+			alter(t, path, "DELETE FROM events WHERE seq = 400", "UPDATE meta SET bytes = (SELECT sum(size) FROM events)")
+		}, true},
+		{"size", func(t *testing.T, path string) {
+			alter(t, path, "UPDATE events SET size = size + 1 WHERE seq = 400", "UPDATE meta SET bytes = bytes + 1")
+		}, true},
+		{"index", damageIndex, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "db")
@@ -254,6 +287,7 @@ func TestMarkedAndEmpty(t *testing.T) {
 		"version":   {"PRAGMA user_version = 1"},
 		"no tables": {"PRAGMA user_version = 1", "CREATE TABLE x (y)", "DROP TABLE x"},
 		"a table":   {"CREATE TABLE x (y)"},
+		"other":     {"PRAGMA user_version = 1", "CREATE TABLE x (y)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "db")
@@ -335,6 +369,11 @@ func TestCorruptPage(t *testing.T) {
 			defer s.Close()
 			if _, err := s.Page(t.Context(), Query{Limit: 800, MaxBytes: 1 << 20}); !errors.Is(err, ErrCorrupt) {
 				t.Fatalf("Page: %v, want ErrCorrupt", err)
+			}
+			if name == "hole" { // as many as asked for, and one of them is not the next
+				if _, err := s.Page(t.Context(), Query{After: 695, Limit: 10}); !errors.Is(err, ErrCorrupt) {
+					t.Errorf("Page of ten: %v, want ErrCorrupt", err)
+				}
 			}
 			// Neither a commit nor another kind of read makes it sound.
 			commit(t, s, Batch{Sources: []Source{{Path: "p"}}})
@@ -464,8 +503,8 @@ func TestCeiling(t *testing.T) {
 	s = openTest(t, o)
 	c := commit(t, s, Batch{Events: events(1, 3)})
 	ceiling, err := readCeiling(o.Path)
-	if err != nil || ceiling < c.Latest || ceiling != s.ceiling || c.Latest != 5*ceilingBlock+3 {
-		t.Fatalf("ceiling = %d, %v, known as %d, latest = %d", ceiling, err, s.ceiling, c.Latest)
+	if err != nil || ceiling < c.Latest || c.Latest != 5*ceilingBlock+3 {
+		t.Fatalf("ceiling = %d, %v, latest = %d", ceiling, err, c.Latest)
 	}
 	// No ceiling, no commit.
 	if err := os.Remove(o.Path + ceilingSuffix); err != nil {
@@ -478,6 +517,9 @@ func TestCeiling(t *testing.T) {
 	if _, err := s.Commit(t.Context(), Batch{Events: events(4, 4)}); err == nil || s.Working() {
 		t.Fatalf("Commit without a side file: %v, working %v", err, s.Working())
 	}
+	if err := writeCeiling(o.Path, 1); err == nil {
+		t.Error("a side file took the place of a directory")
+	}
 	if left, err := filepath.Glob(o.Path + "*.tmp*"); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
@@ -486,6 +528,10 @@ func TestCeiling(t *testing.T) {
 	}
 	if got := commit(t, s, Batch{Events: events(4, 4)}); got.Latest != c.Latest+1 || !s.Working() {
 		t.Fatalf("Commit = %+v, want latest %d", got, c.Latest+1)
+	}
+	// It is read and written once in a block, not with each commit.
+	if s.ceiling <= c.Latest+1 {
+		t.Errorf("the ceiling is known as %d, the head is %d", s.ceiling, c.Latest+1)
 	}
 }
 

@@ -198,8 +198,20 @@ func TestState(t *testing.T) {
 	gotSources, err = s.Sources(t.Context())
 	same("Sources", gotSources, sources[1:], err)
 
+	servers[0].Slot = 7
+	commit(t, s, Batch{Servers: servers[:1]})
+	gotServers, err = s.Servers(t.Context())
+	same("Servers", gotServers, servers, err)
+
+	// Times that Unix nanoseconds do not have are no time.
+	for _, at := range []time.Time{{}, time.Unix(-1, 0), time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC)} {
+		if n := stamp(at); n != 0 {
+			t.Errorf("stamp(%v) = %d", at, n)
+		}
+	}
+
 	// A slot has one owner; the batch that says otherwise is not stored at all.
-	_, err = s.Commit(t.Context(), Batch{Events: events(3, 3), Servers: []Server{{"three", 0}}})
+	_, err = s.Commit(t.Context(), Batch{Events: events(3, 3), Servers: []Server{{"three", 7}}})
 	if !errors.Is(err, ErrInvalid) || Temporary(err) || !s.Working() {
 		t.Errorf("Commit of a taken slot: %v, working %v", err, s.Working())
 	}
@@ -213,6 +225,7 @@ func TestInvalidBatch(t *testing.T) {
 	body := func(b string) Batch {
 		return Batch{Events: []Event{event("good"), {ID: "i", Kind: "k", Body: []byte(b)}}}
 	}
+	long := strings.Repeat("x", maxKey+1)
 	for name, b := range map[string]Batch{
 		"long body":  body(`{"event_id":"` + strings.Repeat("x", MaxBody) + `"}`),
 		"no id":      {Events: []Event{{Kind: "k", Body: []byte(`{"event_id":"e"}`)}}},
@@ -222,13 +235,17 @@ func TestInvalidBatch(t *testing.T) {
 		"cut":        body(`{"event_id":"e"`),
 		"two":        body(`{"event_id":"e"}{"event_id":"f"}`),
 		"two lines":  body("{\"event_id\":\"e\"\n}"),
+		"return":     body("{\"event_id\":\"e\"\r}"),
+		"event text": {Events: []Event{{ID: "e", Kind: "k", Agent: long, Body: []byte(`{"event_id":"e"}`)}}},
 		"batch":      {DropAgents: make([]string, MaxBatch+1)},
 		"state":      {Sources: []Source{{Path: "p", State: make([]byte, MaxState+1)}}},
 		"mark":       {Sources: []Source{{Path: "p", Mark: make([]byte, MaxState+1)}}},
 		"offset":     {Sources: []Source{{Path: "p", Offset: -1}}},
 		"path":       {Sources: []Source{{}}},
 		"agent":      {Agents: []Agent{{Name: "n"}}},
-		"agent text": {Agents: []Agent{{ID: "a", CWD: strings.Repeat("x", maxKey+1)}}},
+		"long path":  {Sources: []Source{{Path: long}}},
+		"agent text": {Agents: []Agent{{ID: "a", CWD: long}}},
+		"server key": {Servers: []Server{{Key: long}}},
 		"server":     {Servers: []Server{{Slot: 1}}},
 	} {
 		if _, err := s.Commit(t.Context(), b); !errors.Is(err, ErrInvalid) || strings.Contains(err.Error(), "xxx") {

@@ -2,16 +2,19 @@ package watch
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+	"golang.org/x/sys/unix"
 )
 
 var _ source = (*fake)(nil)
@@ -151,7 +154,27 @@ func TestNoMoreWatches(t *testing.T) {
 	g.health("inotify", func(h Health) bool { return h.Mode == Inotify && h.Watches == 4 && h.Reason == "" })
 	g.until("sweep for what came meanwhile", func() bool { return g.sweeps > before })
 	for _, d := range []string{"a", "b", "c"} {
-		g.event2(filepath.Join(root, d, "x"))
+		g.live(filepath.Join(root, d, "x"))
+	}
+}
+
+// C10: the watches that the system gives go to what changed last, too.
+func TestNoMoreWatchesForTheCold(t *testing.T) {
+	root := t.TempDir()
+	a := filepath.Join(root, "a")
+	must(t, os.Mkdir(a, 0o755))
+	old := time.Now().Add(-time.Hour)
+	must(t, os.Chtimes(a, old, old))
+	open, _ := faulty(&gate{shut: true, most: 2})
+	w := start(t, Options{open: open, retry: time.Hour})
+	g := newGather(t, w, Root{root, 1})
+	g.event2(filepath.Join(root, "b", "x"))
+	g.event2(filepath.Join(root, "b", "y"))
+	g.health("a without a watch", func(h Health) bool { return h.Watches == 2 && h.Unwatched == 1 })
+	for _, err := range []error{syscall.ENOSPC, syscall.ENOMEM, syscall.EMFILE} {
+		if !limited(err) {
+			t.Errorf("%v is no limit", err)
+		}
 	}
 }
 
@@ -186,9 +209,20 @@ func TestBrokenSource(t *testing.T) {
 	<-made
 	g.until("sweep", func() bool { return g.sweeps > before })
 	g.health("inotify", func(h Health) bool { return h.Mode == Inotify && h.Watches == 1 })
-	g.until("an event or a sweep", func() bool {
-		put(t, filepath.Join(root, "a"))
-		return g.paths[filepath.Join(root, "a")]
+	g.live(filepath.Join(root, "a"))
+}
+
+// The sweep does not wait until the source is back.
+func TestBrokenSourceSweepsAtOnce(t *testing.T) {
+	open, made := faulty(nil)
+	w := start(t, Options{open: open, retry: time.Hour})
+	g := newGather(t, w, Root{t.TempDir(), 0})
+	f := <-made
+	before := g.sweeps
+	f.errs <- errors.New("read inotify: broken")
+	g.until("sweep", func() bool { return g.sweeps > before })
+	g.health("polling", func(h Health) bool {
+		return h.Mode == Polling && h.Reason == lost && h.Watches == 0 && h.Unwatched == 1
 	})
 }
 
@@ -204,7 +238,7 @@ func TestSourceEnds(t *testing.T) {
 	<-made
 	g.until("sweep", func() bool { return g.sweeps > before })
 	g.health("inotify", func(h Health) bool { return h.Mode == Inotify && h.Watches == 1 })
-	g.event2(filepath.Join(root, "a"))
+	g.live(filepath.Join(root, "a"))
 }
 
 // A descriptor that somebody closed makes no error and no event. The next call
@@ -277,6 +311,17 @@ func TestKnownFileSystems(t *testing.T) {
 	if systemBudget() < 1 {
 		t.Error("the system allows no watch")
 	}
+	if n := New(Options{Budget: math.MaxInt}).Health().Budget; n != systemBudget() {
+		t.Errorf("budget = %d, want what the system allows", n)
+	}
+	for magic, name := range map[uint32]string{
+		unix.V9FS_MAGIC: "9p", unix.NFS_SUPER_MAGIC: "nfs", unix.FUSE_SUPER_MAGIC: "fuse", unix.CIFS_SUPER_MAGIC: "cifs",
+		unix.SMB2_SUPER_MAGIC: "smb", unix.SMB_SUPER_MAGIC: "smb", unix.AFS_SUPER_MAGIC: "afs", unix.CEPH_SUPER_MAGIC: "ceph",
+	} {
+		if foreign[magic] != name {
+			t.Errorf("foreign[%#x] = %q, want %q", magic, foreign[magic], name)
+		}
+	}
 }
 
 // Nothing is planned while all is well; a missing root or a refused watch is.
@@ -287,22 +332,166 @@ func TestIdleHasNoTimer(t *testing.T) {
 		name   string
 		roots  []Root
 		budget int
+		alien  func(string) (string, bool)
 		timer  bool
 	}{
-		{"healthy", []Root{{root, 1}}, 0, false},
-		{"no roots", nil, 0, false},
-		{"missing root", []Root{{missing, 0}}, 0, true},
-		{"over budget", []Root{{root, 1}}, 1, true},
+		{"healthy", []Root{{root, 1}}, 0, nil, false},
+		{"no roots", nil, 0, nil, false},
+		{"missing root", []Root{{missing, 0}}, 0, nil, true},
+		{"over budget", []Root{{root, 1}}, 1, nil, true},
+		{"foreign", []Root{{root, 1}}, 0, func(string) (string, bool) { return "9p", true }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			must(t, os.MkdirAll(filepath.Join(root, "sub"), 0o755))
-			w := New(Options{Budget: tt.budget})
+			w := New(Options{Budget: tt.budget, alien: tt.alien})
 			w.SetRoots(tt.roots)
 			tr := &tree{w: w, ctx: t.Context(), backoff: time.Minute}
 			defer tr.close()
 			if d := tr.settle(); (d > 0) != tt.timer {
 				t.Errorf("settle asks to be called after %v, want a timer: %v", d, tt.timer)
 			}
+			// Nor when all is well again.
+			tr.w.opt.Budget, w.opt.alien = defaultBudget, alien
+			w.SetRoots([]Root{{root, 1}, {filepath.Join(root, "sub"), 0}})
+			if d := tr.settle(); d != 0 || !tr.retryAt.IsZero() || tr.backoff != w.opt.retry {
+				t.Errorf("settle asks to be called after %v, tries again at %v and then after %v", d, tr.retryAt, tr.backoff)
+			}
 		})
+	}
+}
+
+// A missing root and refused watches have their own times; what happens in between
+// moves neither.
+func TestTwoTimers(t *testing.T) {
+	root := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(root, "sub"), 0o755))
+	missing := filepath.Join(root, "missing")
+	w := New(Options{Budget: 1, look: time.Minute, retry: time.Hour})
+	w.SetRoots([]Root{{root, 1}, {missing, 0}})
+	tr := &tree{w: w, ctx: t.Context(), backoff: w.opt.retry}
+	defer tr.close()
+	if d := tr.settle(); d <= 0 || d > time.Minute {
+		t.Errorf("the missing root is looked for after %v", d)
+	}
+	at := tr.retryAt
+	w.resync(filepath.Join(root, "sub"))
+	if tr.settle(); tr.retryAt != at {
+		t.Errorf("the retry was put off by %v", tr.retryAt.Sub(at))
+	}
+	must(t, os.Mkdir(missing, 0o755))
+	w.resync(missing)
+	if d := tr.settle(); d <= time.Minute || tr.retryAt != at {
+		t.Errorf("called again after %v, want the retry alone", d)
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	tr := &tree{backoff: retryFirst}
+	now := time.Now()
+	for _, want := range []time.Duration{30, 60, 120, 240, 480, 600, 600} {
+		if tr.later(now); tr.retryAt.Sub(now) != want*time.Second {
+			t.Errorf("next try after %v, want %v", tr.retryAt.Sub(now), want*time.Second)
+		}
+	}
+}
+
+// The reason that somebody can do something about wins.
+func TestReason(t *testing.T) {
+	w := New(Options{})
+	tr := &tree{w: w, src: inotify{}, cold: map[string]string{"a": alienFS + "9p", "b": noBudget, "c": denied, "d": noWatches}}
+	for _, want := range []string{noWatches, noBudget} {
+		for range 20 { // the order of a map is any
+			if tr.report(nil); w.Health().Reason != want {
+				t.Errorf("Reason = %q, want %q", w.Health().Reason, want)
+			}
+		}
+		delete(tr.cold, "d")
+	}
+}
+
+// refusing is a source that may not watch one directory.
+type refusing struct {
+	source
+	dir string
+	no  *atomic.Bool
+}
+
+func (r refusing) Add(dir string) error {
+	if dir == r.dir && r.no.Load() {
+		return syscall.EACCES
+	}
+	return r.source.Add(dir)
+}
+
+// A directory that may not be watched is named as that, and tried again.
+func TestRefusedDirectory(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "a")
+	must(t, os.Mkdir(dir, 0o755))
+	no := new(atomic.Bool)
+	no.Store(true)
+	w := start(t, Options{retry: time.Millisecond, open: func() (source, error) {
+		s, err := openInotify()
+		return refusing{s, dir, no}, err
+	}})
+	g := newGather(t, w, Root{root, 1})
+	g.health("mixed", func(h Health) bool { return h.Mode == Mixed && h.Reason == denied && h.Unwatched == 1 })
+	no.Store(false)
+	g.health("inotify", func(h Health) bool { return h.Mode == Inotify })
+	g.live(filepath.Join(dir, "x"))
+}
+
+// A foreign file system may begin anywhere below a root.
+func TestForeignBelowRoot(t *testing.T) {
+	m := &mute{events: make(chan fsnotify.Event), errs: make(chan error), watched: map[string]bool{}}
+	w := New(Options{open: func() (source, error) { return m, nil }, alien: func(dir string) (string, bool) { return "9p", dir == "/proc" }})
+	w.SetRoots([]Root{{"/", 1}})
+	tr := &tree{w: w, ctx: t.Context(), backoff: time.Minute}
+	defer tr.close()
+	tr.settle()
+	if h := w.Health(); h.Mode != Mixed || h.Reason != alienFS+"9p" || m.watched["/proc"] {
+		t.Errorf("Health = %+v, /proc watched: %v", h, m.watched["/proc"])
+	}
+}
+
+// Too many directories that changed become one look at everything.
+func TestTooManyChangedDirectories(t *testing.T) {
+	w := New(Options{MaxDirty: 4})
+	for i := range 4 {
+		w.resync(strconv.Itoa(i))
+		w.resync(strconv.Itoa(i))
+	}
+	if len(w.changed) != 4 || w.rescan {
+		t.Errorf("%d directories wait, rescan %v; want 4 and none", len(w.changed), w.rescan)
+	}
+	w.resync("more")
+	if len(w.changed) != 4 || !w.rescan {
+		t.Errorf("%d directories wait, rescan %v; want 4 and one", len(w.changed), w.rescan)
+	}
+}
+
+// A descriptor that was lost costs one try and one wait, however much its source
+// complains while it is closed.
+func TestLostDescriptorWaitsOnce(t *testing.T) {
+	before := inotifies(t)
+	w := New(Options{retry: time.Minute})
+	w.SetRoots([]Root{{t.TempDir(), 0}})
+	tr := &tree{w: w, ctx: t.Context(), backoff: w.opt.retry}
+	defer tr.close()
+	tr.settle()
+	for n := range inotifies(t) {
+		if !before[n] {
+			must(t, syscall.Close(n))
+		}
+	}
+	w.SetRoots(w.roots)
+	tr.settle()
+	if h := w.Health(); h.Mode != Polling || h.Reason != lost || h.Watches != 0 {
+		t.Fatalf("Health = %+v, want polling", h)
+	}
+	at := tr.retryAt
+	tr.settle()
+	if tr.retryAt != at || tr.backoff != 2*time.Minute {
+		t.Errorf("tried again %v later than planned, and then after %v", tr.retryAt.Sub(at), tr.backoff)
 	}
 }

@@ -111,7 +111,15 @@ func (t *tree) scan(dir string, left int, dev uint64, root, report bool) {
 	}
 	id := inodeOf(fi)
 	if before, ok := t.seen[id]; ok && before >= left && !t.strayed(id) {
-		return
+		// A root that lies below another was found as one of its directories.
+		switch n := t.byID[id]; {
+		case !root:
+			return
+		case n != nil:
+			t.keep(n, left, 0, true)
+			return
+		}
+		delete(t.cold, dir) // it may take the watch of another
 	}
 	t.seen[id] = left
 	if t.looked++; t.looked > maxDirs {

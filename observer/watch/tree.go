@@ -169,6 +169,7 @@ func (t *tree) close() {
 	t.src, t.byID, t.heap, t.cold, t.state = nil, nil, nil, nil, nil
 	t.kids, t.again = nil, nil
 	t.w.mu.Lock()
+	t.w.broken = false // what it reported until here, about itself or its closing
 	clear(t.w.nodes)
 	t.w.health.Mode, t.w.health.Reason = Polling, "not running"
 	t.w.health.Watches, t.w.health.Unwatched = 0, 0

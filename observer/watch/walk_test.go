@@ -9,6 +9,8 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func walked(t *testing.T, roots ...Root) ([]string, Walked) {
@@ -85,6 +87,19 @@ func TestWalkOpensNoFile(t *testing.T) {
 	p := filepath.Join(base, "secret")
 	put(t, p)
 	must(t, os.Chmod(p, 0))
+	// To open a FIFO would let its writer go on.
+	seen, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
+	must(t, err)
+	defer unix.Close(seen)
+	for _, name := range []string{filepath.Join(base, "rollout-x.jsonl"), p} {
+		_, err := unix.InotifyAddWatch(seen, name, unix.IN_OPEN)
+		must(t, err)
+	}
+	defer func() {
+		if n, err := unix.Read(seen, make([]byte, 4096)); !errors.Is(err, unix.EAGAIN) {
+			t.Errorf("something was opened: %d bytes of events, %v", n, err)
+		}
+	}()
 	// A root that is a FIFO, a file, missing or relative to nothing.
 	got, n := walked(t, Root{base, 0}, Root{filepath.Join(base, "rollout-x.jsonl"), 1}, Root{p, 1}, Root{filepath.Join(base, "no"), 1})
 	if !slices.Equal(got, []string{p}) || n.Dirs != 1 || n.Skipped != 2 {

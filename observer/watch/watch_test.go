@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -229,6 +230,18 @@ func (g *gather) event2(path string) {
 	g.event(path)
 }
 
+// live writes a file until an event tells of it. While a sweep is due, that stands
+// for events.
+func (g *gather) live(path string) {
+	g.t.Helper()
+	g.until("event for "+path, func() bool {
+		if !g.paths[path] {
+			put(g.t, path)
+		}
+		return g.paths[path]
+	})
+}
+
 func TestRootAppearsGoesAndReturns(t *testing.T) {
 	base := t.TempDir()
 	root := filepath.Join(base, "one", "two", "sessions")
@@ -330,6 +343,206 @@ func TestDirectoryRenamedBelowRoot(t *testing.T) {
 	}
 }
 
+// A directory that is removed gives its watch back, and those that had none below it
+// are forgotten with it.
+func TestDirectoryRemoved(t *testing.T) {
+	root := t.TempDir()
+	deep := filepath.Join(root, "p", "q")
+	must(t, os.MkdirAll(deep, 0o755))
+	old := time.Now().Add(-time.Hour)
+	must(t, os.Chtimes(deep, old, old))
+	w := start(t, Options{Budget: 2, retry: time.Hour})
+	g := newGather(t, w, Root{root, 2})
+	g.health("mixed", func(h Health) bool { return h.Watches == 2 && h.Unwatched == 1 })
+	must(t, os.RemoveAll(filepath.Join(root, "p")))
+	g.health("the root alone", func(h Health) bool { return h.Mode == Inotify && h.Watches == 1 && h.Unwatched == 0 })
+}
+
+// One that had no watch and is made anew counts once.
+func TestUnwatchedDirectoryMadeAgain(t *testing.T) {
+	root := t.TempDir()
+	a, b := filepath.Join(root, "a"), filepath.Join(root, "b")
+	old := time.Now().Add(-time.Hour)
+	for i, d := range []string{a, b} {
+		must(t, os.Mkdir(d, 0o755))
+		must(t, os.Chtimes(d, old, old.Add(time.Duration(i)*time.Minute)))
+	}
+	w := start(t, Options{Budget: 2, retry: time.Hour})
+	g := newGather(t, w, Root{root, 1})
+	g.health("mixed", func(h Health) bool { return h.Watches == 2 && h.Unwatched == 1 })
+	must(t, os.Remove(a))
+	g.event2(filepath.Join(a, "x"))
+	g.health("b without a watch", func(h Health) bool { return h.Watches == 2 && h.Unwatched == 1 })
+}
+
+// An event keeps a directory warm: it is not the first to lose its watch.
+func TestBusyDirectoryKeepsItsWatch(t *testing.T) {
+	root := t.TempDir()
+	a, b := filepath.Join(root, "a"), filepath.Join(root, "b")
+	put(t, filepath.Join(a, "x"))
+	put(t, filepath.Join(b, "x"))
+	old := time.Now().Add(-time.Hour)
+	must(t, os.Chtimes(a, old, old))
+	must(t, os.Chtimes(b, old, old.Add(time.Minute)))
+	w := start(t, Options{Budget: 3, retry: time.Hour})
+	g := newGather(t, w, Root{root, 1})
+	g.event2(filepath.Join(a, "x"))
+	g.event2(filepath.Join(root, "c", "x"))
+	g.health("one without a watch", func(h Health) bool { return h.Watches == 3 && h.Unwatched == 1 })
+	clear(g.paths)
+	g.event2(filepath.Join(a, "x"))
+}
+
+// A root keeps its watch whatever changes below it, and takes that of another when
+// it has none, however long ago it changed.
+func TestRootsComeFirst(t *testing.T) {
+	base := t.TempDir()
+	at := func(s string) string { return filepath.Join(base, s) }
+	old := time.Now().Add(-time.Hour)
+	for _, d := range []string{"out/in", "out/other", "mix/in", "mix/sub", "hot/sub", "cold"} {
+		must(t, os.MkdirAll(at(d), 0o755))
+	}
+	for _, d := range []string{"out/in", "out/other", "out", "mix/in", "mix", "hot", "cold"} {
+		must(t, os.Chtimes(at(d), old, old))
+	}
+	for _, tt := range []struct {
+		roots  []Root
+		budget int
+		others int
+	}{
+		{[]Root{{at("out"), 1}, {at("out/in"), 0}}, 2, 2},
+		{[]Root{{at("out"), 2}, {at("out/other"), 0}, {at("out/in"), 0}}, 3, 1},
+		{[]Root{{at("mix"), 1}, {at("mix/in"), 0}}, 2, 2},
+		{[]Root{{at("hot"), 1}, {at("cold"), 0}}, 2, 2},
+		{[]Root{{at("cold"), 1}}, 1, 1},
+	} {
+		w := start(t, Options{Budget: tt.budget, retry: time.Hour})
+		g := newGather(t, w, tt.roots...)
+		must(t, os.Mkdir(filepath.Join(tt.roots[0].Dir, "new"), 0o755)) // the hottest of all
+		g.health("the roots alone", func(h Health) bool { return h.Watches == tt.budget && h.Unwatched == tt.others })
+		for _, r := range tt.roots {
+			g.event2(filepath.Join(r.Dir, "a"))
+		}
+		must(t, os.Remove(filepath.Join(tt.roots[0].Dir, "new")))
+	}
+}
+
+// The watch of a directory that went is free; it is not taken from it again.
+func TestRemovedDirectoryIsNotEvicted(t *testing.T) {
+	root := t.TempDir()
+	old := time.Now().Add(-time.Hour)
+	for i, d := range []string{"a", "b"} {
+		must(t, os.Mkdir(filepath.Join(root, d), 0o755))
+		must(t, os.Chtimes(filepath.Join(root, d), old, old.Add(time.Duration(i)*time.Minute)))
+	}
+	w := start(t, Options{Budget: 3, retry: time.Hour})
+	g := newGather(t, w, Root{root, 1})
+	must(t, os.Remove(filepath.Join(root, "a")))
+	g.health("two watches", func(h Health) bool { return h.Watches == 2 && h.Mode == Inotify })
+	g.event2(filepath.Join(root, "c", "x"))
+	g.event2(filepath.Join(root, "d", "x"))
+	g.health("b without a watch", func(h Health) bool { return h.Watches == 3 && h.Unwatched == 1 })
+	g.event2(filepath.Join(root, "c", "y"))
+	g.event2(filepath.Join(root, "d", "y"))
+}
+
+// A directory on the way to a root may be renamed while what is above it is watched.
+func TestWayToRootRenamed(t *testing.T) {
+	base := t.TempDir()
+	inner := filepath.Join(base, "p", "q")
+	must(t, os.MkdirAll(inner, 0o755))
+	w := start(t, Options{look: time.Hour})
+	g := newGather(t, w, Root{base, 0}, Root{inner, 0})
+	g.health("two watches", func(h Health) bool { return h.Watches == 2 })
+	must(t, os.Rename(filepath.Join(base, "p"), filepath.Join(base, "away")))
+	g.health("one watch", func(h Health) bool { return h.Watches == 1 })
+	g.event2(filepath.Join(inner, "a"))
+}
+
+// What lies beside the way to a missing root is nobody's.
+func TestAncestorOfMissingRootIsNotReported(t *testing.T) {
+	base := t.TempDir()
+	g := newGather(t, start(t, Options{look: time.Hour}), Root{filepath.Join(base, "root"), 1})
+	put(t, filepath.Join(base, "secret"))
+	put(t, filepath.Join(base, "other", "secret"))
+	g.event2(filepath.Join(base, "root", "a"))
+	for p := range g.paths {
+		if filepath.Dir(p) != filepath.Join(base, "root") {
+			t.Errorf("%s was reported", p)
+		}
+	}
+}
+
+// Links to directories count as directories, whether they were there or come.
+func TestLinkedDirectories(t *testing.T) {
+	base := t.TempDir()
+	root := filepath.Join(base, "root")
+	must(t, os.Mkdir(root, 0o755))
+	for _, d := range []string{"one", "two"} {
+		must(t, os.Mkdir(filepath.Join(base, d), 0o755))
+	}
+	must(t, os.Symlink("../one", filepath.Join(root, "one")))
+	g := newGather(t, start(t, Options{}), Root{root, 1})
+	g.event2(filepath.Join(root, "one", "a"))
+	put(t, filepath.Join(base, "two", "a"))
+	must(t, os.Symlink("../two", filepath.Join(root, "two")))
+	g.event(filepath.Join(root, "two", "a"))
+	g.event2(filepath.Join(root, "two", "b"))
+}
+
+// A directory that two roots reach is wanted as deep as the deeper one says.
+func TestDeeperByAnotherPath(t *testing.T) {
+	base := t.TempDir()
+	data, link := filepath.Join(base, "data"), filepath.Join(base, "link")
+	must(t, os.Mkdir(data, 0o755))
+	must(t, os.Symlink(data, link))
+	g := newGather(t, start(t, Options{}), Root{data, 0}, Root{link, 2})
+	g.event2(filepath.Join(data, "p", "a"))
+	g.event2(filepath.Join(data, "p", "b"))
+}
+
+// Below the depth nothing is watched; of a directory that comes, files are reported
+// and nothing else that has a name like one. New permissions are no change.
+func TestWhatCounts(t *testing.T) {
+	base := t.TempDir()
+	root, come := filepath.Join(base, "root"), filepath.Join(base, "come")
+	put(t, filepath.Join(root, "a", "b", "c", "f"))
+	put(t, filepath.Join(root, "old"))
+	put(t, filepath.Join(come, "f.jsonl"))
+	must(t, syscall.Mkfifo(filepath.Join(come, "fifo.jsonl"), 0o600))
+	w := start(t, Options{})
+	g := newGather(t, w, Root{root, 1})
+	g.health("two watches", func(h Health) bool { return h.Watches == 2 })
+	must(t, os.Rename(come, filepath.Join(root, "came")))
+	g.event(filepath.Join(root, "came", "f.jsonl"))
+	must(t, os.Chmod(filepath.Join(root, "old"), 0o644))
+	g.event2(filepath.Join(root, "came", "g.jsonl"))
+	for _, p := range []string{filepath.Join(root, "old"), filepath.Join(root, "came", "fifo.jsonl")} {
+		if g.paths[p] {
+			t.Errorf("%s was reported", p)
+		}
+	}
+}
+
+// Directories are taken as they are meant; after Run nothing is claimed.
+func TestRootsAndEnd(t *testing.T) {
+	root := t.TempDir()
+	w := New(Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	g := newGather(t, w, Root{root + "/./", -3}, Root{"relative", 9})
+	g.health("one watch", func(h Health) bool { return h.Mode == Inotify && h.Watches == 1 })
+	g.event2(filepath.Join(root, "a"))
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("Run = %v", err)
+	}
+	if h := w.Health(); h.Mode != Polling || h.Reason != "not running" || h.Watches != 0 || h.Unwatched != 0 {
+		t.Errorf("Health after Run = %+v", h)
+	}
+}
+
 func TestTooManyDirtyPathsBecomeASweep(t *testing.T) {
 	root := t.TempDir()
 	g := newGather(t, start(t, Options{MaxDirty: 4}), Root{root, 0})
@@ -345,7 +558,7 @@ func TestTooManyDirtyPathsBecomeASweep(t *testing.T) {
 	if c := w.Take(); !slices.Equal(c.Paths, []string{"a", "b"}) || c.Sweep {
 		t.Errorf("Take = %+v, want a, b", c)
 	}
-	for i := range 5 {
+	for i := range 6 { // nor does it keep what comes after
 		w.mark(fmt.Sprint(i))
 	}
 	if c := w.Take(); len(c.Paths) != 0 || !c.Sweep {
