@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -71,14 +72,17 @@ func TestTrialWrites(t *testing.T) {
 func TestCloseWaitsForCommit(t *testing.T) {
 	s := started(t, Options{})
 	began, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
 	during(t, s, "INSERT ON main.events", func() error {
-		close(began)
-		<-goOn
+		once.Do(func() {
+			close(began)
+			<-goOn
+		})
 		return nil
 	})
 	committed, closed := make(chan error, 1), make(chan error, 1)
 	go func() {
-		_, err := s.Commit(t.Context(), Batch{Events: events(4, 4)})
+		_, err := s.Commit(t.Context(), Batch{Events: events(4, 500)})
 		committed <- err
 	}()
 	<-began
@@ -94,7 +98,7 @@ func TestCloseWaitsForCommit(t *testing.T) {
 		t.Errorf("Close: %v", err)
 	}
 	s = openTest(t, Options{Path: s.opts.Path})
-	if p := page(t, s, Query{}); p.Latest != 4 {
-		t.Errorf("latest = %d, want 4", p.Latest)
+	if p := page(t, s, Query{}); p.Latest != 500 {
+		t.Errorf("latest = %d, want 500", p.Latest)
 	}
 }

@@ -360,6 +360,21 @@ func TestIdleHasNoTimer(t *testing.T) {
 	}
 }
 
+// That a source ends when it is closed is no trouble, and no second sweep.
+func TestClosedSourceIsNoTrouble(t *testing.T) {
+	m := &mute{events: make(chan fsnotify.Event), errs: make(chan error), watched: map[string]bool{}}
+	w := New(Options{open: func() (source, error) { return m, nil }})
+	w.SetRoots([]Root{{t.TempDir(), 0}})
+	tr := &tree{w: w, ctx: t.Context(), backoff: w.opt.retry}
+	defer tr.close()
+	tr.settle()
+	w.trouble(errors.New("broken"))
+	w.trouble(errors.New("broken still"))
+	if tr.settle(); tr.src != nil || w.broken || w.rescan {
+		t.Errorf("source %v, broken %v, rescan %v after it was closed", tr.src, w.broken, w.rescan)
+	}
+}
+
 // A missing root and refused watches have their own times; what happens in between
 // moves neither.
 func TestTwoTimers(t *testing.T) {

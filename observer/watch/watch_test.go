@@ -459,6 +459,18 @@ func TestWayToRootRenamed(t *testing.T) {
 	g.event2(filepath.Join(inner, "a"))
 }
 
+// No event tells when a link on the way begins to lead somewhere; the look does.
+func TestMissingRootIsLookedFor(t *testing.T) {
+	base := t.TempDir()
+	root := filepath.Join(base, "link", "root")
+	must(t, os.Mkdir(filepath.Join(base, "there"), 0o755))
+	must(t, os.Symlink("there/data", filepath.Join(base, "link")))
+	g := newGather(t, start(t, Options{look: time.Millisecond}), Root{root, 0})
+	must(t, os.MkdirAll(filepath.Join(base, "there", "data", "root"), 0o755))
+	g.until("sweep", func() bool { return g.sweeps > 1 })
+	g.live(filepath.Join(root, "a"))
+}
+
 // What lies beside the way to a missing root is nobody's.
 func TestAncestorOfMissingRootIsNotReported(t *testing.T) {
 	base := t.TempDir()
@@ -534,6 +546,9 @@ func TestRootsAndEnd(t *testing.T) {
 	g := newGather(t, w, Root{root + "/./", -3}, Root{"relative", 9})
 	g.health("one watch", func(h Health) bool { return h.Mode == Inotify && h.Watches == 1 })
 	g.event2(filepath.Join(root, "a"))
+	if want := []Root{{root, 0}}; !slices.Equal(w.roots, want) {
+		t.Errorf("roots = %v, want %v", w.roots, want)
+	}
 	cancel()
 	if err := <-done; err != nil {
 		t.Errorf("Run = %v", err)
