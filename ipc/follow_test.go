@@ -219,3 +219,23 @@ func TestFollowSilentDaemon(t *testing.T) {
 		t.Errorf("Follow = %v in %v, want ErrUnreachable", err, e)
 	}
 }
+
+// What a restart, a busy daemon or a fault of it gives is asked again; what asking
+// again cannot change is not.
+func TestWhatPasses(t *testing.T) {
+	for _, code := range []Code{CodeParse, CodeRequest, CodeMethod, CodeParams, CodeTooLarge, CodeUnauthorized, CodeNotFound,
+		CodeMajor, CodeTooMany, CodeUnavailable, CodeInternal} {
+		want := code == CodeTooMany || code == CodeUnavailable || code == CodeInternal
+		if got := passing(fmt.Errorf("read: %w", &Error{Code: code})); got != want {
+			t.Errorf("%s passes: %v, want %v", code, got, want)
+		}
+	}
+	if _, ok := numbers[CodeInternal]; !ok || len(numbers) != 11 {
+		t.Errorf("%d codes, this knows 11", len(numbers))
+	}
+	for err, want := range map[error]bool{ErrUnreachable: true, ErrDisconnected: true, ErrProtocol: false, ErrIncompatible: false, ErrUnknownKind: false} {
+		if got := passing(fmt.Errorf("read: %w", err)); got != want {
+			t.Errorf("%v passes: %v, want %v", err, got, want)
+		}
+	}
+}

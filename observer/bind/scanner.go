@@ -337,8 +337,8 @@ func (s *Scanner) process(line stat, now time.Time, up time.Duration) providers.
 
 // since turns ticks into time since boot.
 func (s *Scanner) since(ticks uint64) time.Duration {
-	ticks = min(ticks, 1<<40) // 348 years at 100 a second: no overflow
-	return time.Duration(ticks/s.ticks)*time.Second + time.Duration(ticks%s.ticks)*time.Second/time.Duration(s.ticks)
+	seconds := min(ticks/s.ticks, 1<<32) // 136 years: no overflow
+	return time.Duration(seconds)*time.Second + time.Duration(ticks%s.ticks)*time.Second/time.Duration(s.ticks)
 }
 
 // args and environ give nothing for what may not be read.

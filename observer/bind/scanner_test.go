@@ -282,6 +282,29 @@ func TestScanDirectoryChange(t *testing.T) {
 	}
 }
 
+// A stat line that is no stat line hides one process, not the others; a start that
+// no clock can have is no date before the boot.
+func TestScanStrangeStat(t *testing.T) {
+	t.Parallel()
+	f := newTable(t)
+	f.put(row{pid: 20, ppid: 1, start: 1000, comm: "agent", exe: "/opt/agent", args: "agent\x00"})
+	f.put(row{pid: 21, ppid: 1, start: 1<<64 - 1, comm: "agent", exe: "/opt/agent", args: "agent\x00"})
+	for pid, line := range map[int]string{30: "", 31: "31 (agent", 32: "32 (agent) S x", 33: "\x00"} {
+		f.put(row{pid: pid, ppid: 1, start: 1000, comm: "agent", exe: "/opt/agent", args: "agent\x00"})
+		if err := os.WriteFile(filepath.Join(f.dir, strconv.Itoa(pid), "stat"), []byte(line), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := f.scanner()
+	p := scan(t, s)
+	if p.Len() != 2 || len(p.Candidates()) != 2 {
+		t.Errorf("%d processes, %d candidates", p.Len(), len(p.Candidates()))
+	}
+	if strange, _ := p.Get(21); strange.Started.Before(epoch) {
+		t.Errorf("started %v", strange.Started)
+	}
+}
+
 func TestScanFails(t *testing.T) {
 	t.Parallel()
 	s := NewScanner(Options{Proc: filepath.Join(t.TempDir(), "none")})
