@@ -267,6 +267,35 @@ func TestDescriptorClosed(t *testing.T) {
 	g.until("sweep", func() bool { return g.sweeps > sweeps })
 }
 
+// A number that was free is soon another file's. Then the source is given up, and
+// what has its number stays open.
+func TestDescriptorTaken(t *testing.T) {
+	before := inotifies(t)
+	w := New(Options{retry: time.Minute})
+	w.SetRoots([]Root{{t.TempDir(), 0}})
+	tr := &tree{w: w, ctx: t.Context(), backoff: w.opt.retry}
+	defer tr.close()
+	tr.settle()
+	stranger, err := os.Open(t.TempDir())
+	must(t, err)
+	defer stranger.Close()
+	taken := -1
+	for n := range inotifies(t) {
+		if !before[n] {
+			taken = n
+			must(t, unix.Dup3(int(stranger.Fd()), n, unix.O_CLOEXEC))
+		}
+	}
+	w.SetRoots(w.roots)
+	tr.settle()
+	if h := w.Health(); h.Mode != Polling || h.Reason != lost || !w.sweep {
+		t.Errorf("Health = %+v, sweep %v; want polling and a sweep", h, w.sweep)
+	}
+	if err := syscall.Close(taken); err != nil {
+		t.Errorf("the stranger's descriptor was closed: %v", err)
+	}
+}
+
 // inotifies are the descriptors of inotify that this process has.
 func inotifies(t *testing.T) map[int]bool {
 	t.Helper()
@@ -299,6 +328,9 @@ func TestForeignFileSystem(t *testing.T) {
 	g.event2(filepath.Join(here, "p", "a"))
 	w.SetRoots([]Root{{there, 1}})
 	g.health("polling", func(h Health) bool { return h.Mode == Polling && h.Watches == 0 && h.Unwatched == 1 })
+	// The watch that waits for a missing root tells of no file.
+	w.SetRoots([]Root{{there, 1}, {filepath.Join(base, "missing"), 1}})
+	g.health("polling", func(h Health) bool { return h.Mode == Polling && h.Watches == 1 && h.Unwatched == 1 })
 }
 
 func TestKnownFileSystems(t *testing.T) {

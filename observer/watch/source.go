@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -35,10 +36,10 @@ func openInotify() (source, error) {
 // errEnded is the trouble of a source that closed by itself.
 var errEnded = errors.New("source has ended")
 
-// pump takes every event until the source closes. It calls nothing of the
-// source: fsnotify may send an error while it holds the lock that Add takes, so
-// whoever adds watches must not be the one who receives.
-func (w *Watcher) pump(s source) {
+// pump takes every event until the source closes, or reports more while it is being
+// closed. It calls nothing of the source: fsnotify may send an error while it holds
+// the lock that Add takes, so whoever adds watches must not be the one who receives.
+func (w *Watcher) pump(s source, closing *atomic.Bool) {
 	events, errs := s.Events(), s.Errors()
 	for events != nil || errs != nil {
 		select {
@@ -47,11 +48,17 @@ func (w *Watcher) pump(s source) {
 				events = nil
 				continue
 			}
+			if closing.Load() {
+				return
+			}
 			w.event(ev)
 		case err, ok := <-errs:
 			if !ok {
 				errs = nil
 				continue
+			}
+			if closing.Load() {
+				return
 			}
 			w.trouble(err)
 		}

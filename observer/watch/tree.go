@@ -80,8 +80,13 @@ func (t *tree) settle() time.Duration {
 		}
 		return 0
 	}
-	if asked && !broken && t.deaf() {
-		broken, rescan = true, true
+	if asked || broken {
+		if gone, taken := t.deaf(); gone {
+			broken, rescan = true, true
+			if taken {
+				t.abandon()
+			}
+		}
 	}
 	if broken {
 		t.close()
@@ -137,7 +142,7 @@ func (t *tree) open() bool {
 	done, closing := t.pumped, t.closing
 	go func() { // owned by the tree; joined in close
 		defer close(done)
-		t.w.pump(src)
+		t.w.pump(src, closing)
 		if !closing.Load() {
 			t.w.trouble(errEnded)
 		}
@@ -145,18 +150,28 @@ func (t *tree) open() bool {
 	return true
 }
 
-// deaf says whether the source has lost its descriptor: nothing else would tell,
-// its events only stay away. To ask for a watch that stands changes nothing.
-func (t *tree) deaf() bool {
+// deaf says whether the source has lost its descriptor, and whether another file has
+// its number by now. Nothing else would tell, its events only stay away. To ask for a
+// watch that stands changes nothing.
+func (t *tree) deaf() (gone, taken bool) {
 	if t.src == nil {
-		return false
+		return false, false
 	}
 	for _, n := range t.w.nodes {
 		if n.root && dirID(n.path) == n.id {
-			return errors.Is(t.src.Add(n.path), unix.EBADF)
+			err := t.src.Add(n.path)
+			taken = errors.Is(err, unix.EINVAL)
+			return taken || errors.Is(err, unix.EBADF), taken
 		}
 	}
-	return false
+	return false, false
+}
+
+// abandon forgets the source without closing it: that would close the file which has
+// its number. Its goroutines are left waiting for ever.
+func (t *tree) abandon() {
+	t.closing.Store(true)
+	t.src = nil
 }
 
 // close ends the source and its pump, and forgets the tree.

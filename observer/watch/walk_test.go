@@ -52,8 +52,9 @@ func TestWalkLinks(t *testing.T) {
 	must(t, os.Link(at("a/b/g"), at("a/b/hard")))
 
 	got, n := walked(t, Root{at("a"), 9})
-	if len(got) != 3 || n.Files != 3 || n.Skipped != 0 {
-		t.Errorf("Walk = %v, %+v; want the files f, g and h once each", got, n)
+	// There are four directories; one that is reached deeper first is listed again.
+	if len(got) != 3 || n.Files != 3 || n.Skipped != 0 || n.Dirs < 4 || n.Dirs > 8 {
+		t.Errorf("Walk = %v, %+v; want the files f, g and h once each, and no circle", got, n)
 	}
 	one, _ := walked(t, Root{at("linked"), 9})
 	two, _ := walked(t, Root{at("linked"), 9}, Root{at("a"), 9}, Root{at("a/b"), 0})
