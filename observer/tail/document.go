@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"steno/providers"
 )
@@ -46,20 +47,27 @@ func decodeDocMark(b []byte) (docMark, error) {
 // are not seen.
 //
 // Cost: a read of the whole file, at most providers.MaxDocument bytes, whenever
-// its inode, size or time differ from the last one's; nothing otherwise.
+// its inode, size or time differ from the last one's, or it was that young then;
+// nothing otherwise.
 type Document struct {
 	// Stats counts the work, when it is not nil.
 	Stats *Stats
 
 	path        string
 	mark, start docMark // after and before the last batch
-	last        Info    // of the version that was read last
+	last        Info    // of the version that was read last; zero for a young one
+
+	now func() time.Time
 }
+
+// settled is how old a file's last change must be, so that the next one shows in
+// its time: the kernel's clock for that has a tick of up to 10 ms.
+const settled = 50 * time.Millisecond
 
 // NewDocument makes a reader that goes on behind the version of a mark, or
 // before the first one when it is nil. It does no I/O.
 func NewDocument(path string, mark []byte) (*Document, error) {
-	d := &Document{path: path}
+	d := &Document{path: path, now: time.Now}
 	if mark == nil {
 		return d, nil
 	}
@@ -91,6 +99,7 @@ func (d *Document) MarkAt(off int64) ([]byte, error) {
 // Read gives the version that is there now if it was not read before.
 func (d *Document) Read(int) (providers.Batch, error) {
 	d.start = d.mark
+	read := d.now()
 	info, err := Stat(d.path)
 	if err != nil {
 		return providers.Batch{}, err
@@ -102,7 +111,11 @@ func (d *Document) Read(int) (providers.Batch, error) {
 	if err != nil {
 		return providers.Batch{}, err
 	}
-	d.last = info // the file's state before it was read: a later write differs
+	// The file's state before it was read: a later write differs, unless it is of
+	// the same tick. Of a time that is to come nothing is known.
+	if d.last = info; read.Sub(info.ModTime).Abs() < settled {
+		d.last = Info{}
+	}
 	if r == nil || d.mark.seen > 0 && sum == d.mark.sum {
 		return providers.Batch{Size: info.Size}, nil
 	}

@@ -78,6 +78,41 @@ func TestDocument(t *testing.T) {
 	}
 }
 
+// Versions of one size in one tick of the kernel's clock are told apart; one whose
+// time is long past, or far ahead, is read once.
+func TestDocumentOfOneTick(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "d.json")
+	tick := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, tt := range []struct {
+		age   time.Duration
+		reads int64
+	}{{0, 3}, {settled - 1, 3}, {1 - settled, 3}, {settled, 1}, {time.Hour, 1}, {-time.Hour, 1}} {
+		d, err := NewDocument(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Stats, d.now = &Stats{}, func() time.Time { return tick.Add(tt.age) }
+		for i, text := range []string{`{"v":1}`, `{"v":2}`, `{"v":3}`} {
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chtimes(path, tick, tick); err != nil {
+				t.Fatal(err)
+			}
+			if int64(i) >= tt.reads {
+				text = "" // nothing shows that it changed
+			}
+			if got := read1(t, d); got != text {
+				t.Errorf("age %v, version %d: %q, want %q", tt.age, i+1, got, text)
+			}
+		}
+		if n := d.Stats.Opens.Load(); n != tt.reads {
+			t.Errorf("age %v: %d reads, want %d", tt.age, n, tt.reads)
+		}
+	}
+}
+
 // A mark goes on behind its version, and takes back one that was not saved.
 func TestDocumentMark(t *testing.T) {
 	t.Parallel()
