@@ -118,6 +118,16 @@ func TestEndsThatAreNotReported(t *testing.T) {
 			on: "add", at: "x/a/m", ends: "x/a/m", to: "x/b/m", want: []string{"x/a", "x/b", "x/b/m"},
 		},
 		{
+			name:  "root comes as its ancestor gets the watch",
+			roots: []Root{{"x/s", 1}}, have: []string{"x", "y/s/p"},
+			on: "add", at: "x", ends: "y/s", to: "x/s", want: []string{"x/s", "x/s/p"},
+		},
+		{
+			name:  "nearer ancestor comes as the ancestor gets the watch",
+			roots: []Root{{"x/s/p", 1}}, have: []string{"x", "y/s"},
+			on: "add", at: "x", ends: "y/s", to: "x/s", want: []string{"x/s"},
+		},
+		{
 			name:  "nothing goes",
 			roots: []Root{{"x/a", 0}, {"x", 0}, {"x/y/c", 0}}, have: []string{"x/a", "x/y"}, made: []string{"x/y/c"},
 			want: []string{"x", "x/a", "x/y/c"},

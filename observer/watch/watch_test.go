@@ -459,6 +459,18 @@ func TestWayToRootRenamed(t *testing.T) {
 	g.event2(filepath.Join(inner, "a"))
 }
 
+// A root that leads to the ancestor of a missing one spells its own paths.
+func TestLinkToAncestor(t *testing.T) {
+	base := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(base, "x"), 0o755))
+	link := filepath.Join(base, "link")
+	w := start(t, Options{look: time.Hour})
+	g := newGather(t, w, Root{filepath.Join(base, "x", "s"), 0}, Root{link, 0})
+	must(t, os.Symlink("x", link))
+	g.event2(filepath.Join(link, "a"))
+	g.event2(filepath.Join(link, "b"))
+}
+
 // No event tells when a link on the way begins to lead somewhere; the look does.
 func TestMissingRootIsLookedFor(t *testing.T) {
 	base := t.TempDir()
