@@ -102,3 +102,37 @@ func TestCloseWaitsForCommit(t *testing.T) {
 		t.Errorf("latest = %d, want 500", p.Latest)
 	}
 }
+
+// A transaction that fails at its very end is not acknowledged, and is over.
+func TestLastStepFails(t *testing.T) {
+	s := started(t, Options{})
+	do := func(statements ...string) {
+		t.Helper()
+		for _, q := range statements {
+			if _, err := s.wconn.ExecContext(t.Context(), q); err != nil {
+				t.Fatalf("%s: %v", q, err)
+			}
+		}
+	}
+	do("PRAGMA foreign_keys = 1", "CREATE TEMP TABLE up (id INTEGER PRIMARY KEY)",
+		"CREATE TEMP TABLE down (id REFERENCES up (id) DEFERRABLE INITIALLY DEFERRED)",
+		"CREATE TEMP TRIGGER late AFTER INSERT ON main.events BEGIN INSERT INTO down VALUES (1); END")
+	changed := s.Changed()
+	c, err := s.Commit(t.Context(), Batch{Events: events(4, 4), Sources: []Source{{Path: "p", Offset: 99}}})
+	if err == nil || c != (Committed{}) {
+		t.Errorf("Commit = %+v, %v, want an error", c, err)
+	}
+	select {
+	case <-changed:
+		t.Error("a failed commit woke the readers")
+	default:
+	}
+	sources, err := s.Sources(t.Context())
+	if err != nil || len(sources) != 1 || sources[0].Offset != 1 {
+		t.Errorf("Sources = %+v, %v, want the old offset", sources, err)
+	}
+	do("DROP TRIGGER late")
+	if c := commit(t, s, Batch{Events: events(4, 4)}); c.Latest != 4 || c.Inserted != 1 {
+		t.Errorf("Commit = %+v, want latest 4", c)
+	}
+}
