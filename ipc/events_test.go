@@ -83,6 +83,26 @@ func TestWaitEndsEmpty(t *testing.T) {
 	}
 }
 
+// Waits that no clock can hold are waits, too: the answer is the event, not an empty
+// page at once.
+func TestLargestWaits(t *testing.T) {
+	s := openLog(t, store.Options{})
+	d := serve(t, Options{Store: s})
+	var all []*raw
+	for _, ms := range []string{"30001", "9223372036854776", "9223372036854775807", "18446744073709551615"} {
+		r := d.raw(t)
+		r.send(`{"jsonrpc":"2.0","id":1,"method":"ReadAgentEvents","params":{"wait_ms":` + ms + `}}`)
+		all = append(all, r)
+	}
+	eventually(t, "all of them wait", func() bool { return s.pages.Load() >= int64(len(all)) })
+	s.add(t, wire.AssistantMessage, agentA, "x")
+	for i, r := range all {
+		if _, code, result := r.reply(); code != "" || !strings.Contains(string(result), wire.AssistantMessage) {
+			t.Errorf("wait %d: error %s, page %s", i, code, result)
+		}
+	}
+}
+
 // A closed client ends its wait at once, and so does one that dies.
 func TestClosedClientEndsWait(t *testing.T) {
 	s := openLog(t, store.Options{})
