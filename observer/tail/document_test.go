@@ -113,6 +113,25 @@ func TestDocumentOfOneTick(t *testing.T) {
 	}
 }
 
+// Another file of the same size and time takes the document's place.
+func TestDocumentReplaced(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "d.json")
+	d, err := NewDocument(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{`{"v":1}`, `{"v":2}`, `{"v":1}`} {
+		put(t, path+".new", text, 1)
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+		if got := read1(t, d); got != text {
+			t.Errorf("Read = %q, want %q", got, text)
+		}
+	}
+}
+
 // A mark goes on behind its version, and takes back one that was not saved.
 func TestDocumentMark(t *testing.T) {
 	t.Parallel()
