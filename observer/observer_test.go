@@ -82,6 +82,27 @@ func TestHistoryIsNotReplayed(t *testing.T) {
 	r.want(available, "assistant_message open hello", exited)
 }
 
+// D11: what a live process wrote before anybody ever looked is history, too: its
+// artifact came up under nobody's observation.
+func TestWrittenBeforeTheFirstLook(t *testing.T) {
+	r := newRig(t)
+	r.start("s1")
+	r.write("s1", append(records("old"), fakeRecord{ID: "open", Do: "start", At: now()})...)
+	info, err := os.Stat(r.path("s1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.until("the file is older than the kernel's clock is coarse", func() bool { return time.Since(info.ModTime()) > 2*birthSlack })
+	r.run()
+	r.want(available)
+	r.until("the open turn is known", func() bool {
+		_, agents, err := r.store.Agents(t.Context())
+		return err == nil && len(agents) == 1 && agents[0].Turn == "open"
+	})
+	r.write("s1", fakeRecord{ID: "m", Do: "say", Text: "hello", At: now()})
+	r.want(available, "assistant_message open hello")
+}
+
 // D11: records that a fork copied are history, by their own dates; one without
 // a date goes with the next dated one.
 //
