@@ -5,6 +5,7 @@ package e2e
 import (
 	"database/sql"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -72,6 +73,16 @@ func experimental(name string) action {
 		a.w.t.Helper()
 		shell("export OPENCODE_EXPERIMENTAL_" + name + "=1")(a)
 	}
+}
+
+// elsewhere has the database lie on another disk: at its place is a link.
+func elsewhere(a *agent) {
+	a.w.t.Helper()
+	place := filepath.Join(a.w.home(), ".local/share/opencode")
+	for _, dir := range []string{place, filepath.Join(a.w.home(), "disk")} {
+		a.w.must(os.MkdirAll(dir, 0o700))
+	}
+	a.w.must(os.Symlink("../../../disk/sessions.db", filepath.Join(place, "opencode.db")))
 }
 
 // opencodeFiled waits until OpenCode's database has so many events that are like a

@@ -205,6 +205,14 @@ var opencodeScenarios = []scenario{
 		second("C"),
 		exited,
 	}},
+	{name: "linked", about: "the database is a link to another directory", steps: []step{
+		{do(elsewhere, opencode()), "available"},
+		plain("A"),
+		second("B"),
+		{restart(syscall.SIGKILL), "unavailable mux_restarted\navailable again"},
+		second("C"),
+		exited,
+	}},
 	{name: "late", about: "Steno starts in mid-turn: the rest of the turn is told, the turn before is not", steps: []step{
 		{do(down, opencode(), prompt("SCENARIO:plain"), opencodeAnswered(1), prompt("SCENARIO:held"), held, opencodeFiled(2, "message.updated.1", `%"role":"assistant"%`), up), "available"},
 		{release, done("A", "HELD: first words, and the rest.")},
