@@ -7,8 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -246,5 +248,102 @@ func TestPeerWithoutDescriptors(t *testing.T) {
 	}
 	if !errors.Is(err, errNoRoom) {
 		t.Errorf("without descriptors: %v, want %v", err, errNoRoom)
+	}
+}
+
+// Another user is refused with one line, and logged once.
+func TestOtherUser(t *testing.T) {
+	s := openLog(t, store.Options{})
+	var log notes
+	uid := 4711
+	var mu sync.Mutex
+	d := serve(t, Options{Store: s, Log: log.logger(), peer: func(net.Conn) (peer, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch uid {
+		case -1:
+			return peer{}, errors.New("no credentials")
+		case -2:
+			return peer{uid: os.Getuid()}, errNoRoom
+		case -3:
+			return peer{uid: 4712}, errNoRoom
+		}
+		return peer{uid: uid}, nil
+	}})
+	for _, tt := range []struct {
+		uid  int
+		code Code
+	}{{4711, CodeUnauthorized}, {4711, CodeUnauthorized}, {-1, CodeUnauthorized}, {-2, CodeTooMany}, {-3, CodeUnauthorized}, {0, ""}, {os.Getuid(), ""}} {
+		mu.Lock()
+		uid = tt.uid
+		mu.Unlock()
+		c, err := Dial(t.Context(), d.path)
+		var e *Error
+		switch {
+		case tt.code == "" && err != nil:
+			t.Errorf("uid %d: %v", tt.uid, err)
+		case tt.code != "" && (!errors.As(err, &e) || e.Code != tt.code):
+			t.Errorf("uid %d: %v, want %s", tt.uid, err, tt.code)
+		}
+		if c != nil {
+			c.Close()
+		}
+	}
+	if n := strings.Count(log.String(), "4711"); n != 1 {
+		t.Errorf("%d log lines about the user, want 1:\n%s", n, log.String())
+	}
+}
+
+// The kernel's word about the peer is what counts. Only root can put on
+// another user's clothes, and an abstract socket has no file modes in between.
+func TestPeerCredentials(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root to become another user")
+	}
+	s := NewServer(Options{Store: openLog(t, store.Options{}), Live: &stub{}, UID: 4712})
+	name := fmt.Sprintf("@steno-test-%d", os.Getpid())
+	ln, err := net.Listen("unix", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	for _, uid := range []int{4711, 4712, 0} {
+		conns := make(chan net.Conn, 1)
+		go func() {
+			// The thread ends with the goroutine, and its user with it.
+			runtime.LockOSThread()
+			defer close(conns)
+			if uid != 0 {
+				if _, _, e := syscall.RawSyscall(syscall.SYS_SETRESUID, uintptr(uid), uintptr(uid), uintptr(uid)); e != 0 {
+					t.Error(e)
+					return
+				}
+			}
+			conn, err := net.Dial("unix", name)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			conns <- conn
+		}()
+		theirs, ok := <-conns
+		if !ok {
+			t.FailNow()
+		}
+		ours, err := ln.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := peerOf(ours); err != nil || got.uid != uid {
+			t.Errorf("peerOf = %+v, %v, want %d", got, err, uid)
+		}
+		if _, got := s.admit(ours); got != (uid != 4711) {
+			t.Errorf("user %d is served: %v", uid, got)
+		}
+		ours.Close()
+		theirs.Close()
+	}
+	if _, err := peerOf(&net.TCPConn{}); err == nil {
+		t.Error("a TCP connection has a user")
 	}
 }
