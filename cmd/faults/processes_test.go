@@ -138,14 +138,21 @@ func (s *story) heard(f *figures, all []*idler) {
 		truths[p.name] = []truth{{session: p.session, tokens: p.told}}
 	}
 	var lines []string
-	eventually(patience, func() bool {
+	told := func() bool {
 		if s.count() < want {
 			return false // to compare costs what the story holds
 		}
 		var lost int
 		lost, lines = difference(truths, s.recordTokens(), nil)
 		return lost == 0
-	})
+	}
+	// What still grows is not lost.
+	for before := -1; s.count() > before; {
+		before = s.count()
+		if eventually(patience, told) {
+			break
+		}
+	}
 	lost, lines := difference(truths, s.recordTokens(), f)
 	f.Lost += lost
 	s.mu.Lock()
