@@ -36,7 +36,7 @@ test: ## run all tests (with the race detector where a C compiler exists)
 check: fmt-check lint cross units test ## everything that CI runs
 
 fmt-check:
-	@out=$$(gofmt -l cmd ipc observer providers store 2>/dev/null); \
+	@out=$$(gofmt -l cmd ipc observer owned providers store 2>&1); \
 	if [ -n "$$out" ]; then echo "check: not formatted by gofmt:"; echo "$$out"; exit 1; fi
 
 lint:
@@ -77,7 +77,7 @@ bench: ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 fuzz: ## run every fuzz target for FUZZTIME (10s)
-	@grep -rl --include='*_test.go' '^func Fuzz' cmd ipc observer providers store | while read -r file; do \
+	@grep -rl --include='*_test.go' '^func Fuzz' cmd ipc observer owned providers store | while read -r file; do \
 	  grep -o '^func Fuzz[A-Za-z0-9_]*' "$$file" | while read -r _ name; do \
 	    $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" || exit 1; \
 	  done || exit 1; \

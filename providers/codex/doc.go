@@ -47,7 +47,8 @@
 // through logs_2.sqlite: when it connected, on which connection, which thread
 // that connection asked for last. That is why this package, beside opencode,
 // reads SQLite: nothing else names the process. The log is opened read-only
-// and only while the program has it open; all of a look takes at most 100 ms.
+// (package readdb) and only while the program has it open; all of a look takes at
+// most 100 ms.
 // Its rows come seconds late and are pruned (1000 a thread or process), so the
 // caller looks early and remembers. A daemon that was restarted under a living
 // terminal is not noticed until that terminal asks for a thread. Rank 3: the

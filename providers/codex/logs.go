@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,9 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"modernc.org/sqlite" // read-only; see the package comment for why
-
 	"steno/providers"
+	"steno/providers/readdb"
 )
 
 // logTimeout bounds everything that is asked of the program's log at one look.
@@ -33,12 +31,6 @@ var (
 	threadBody = regexp.MustCompile(`^app_server\.request\{[^}]*rpc\.method="thread/(?:start|resume|fork)"[^}]*app_server\.connection_id=(\d{1,18})[ }]`)
 )
 
-// Primary result codes of SQLite; extended ones have them in their low byte.
-const (
-	sqliteBusy      = 5
-	sqliteInterrupt = 9 // our own time limit, noticed by SQLite before the context
-)
-
 // withLog opens <dir>/logs_2.sqlite for one look. It says false when there is
 // nothing to be learned: no log, no program that has it open, or a log of
 // another shape. An error means that the log is there and could not be read in
@@ -47,33 +39,30 @@ func withLog(ctx context.Context, dir string, look func(context.Context, *sql.DB
 	if dir == "" {
 		return false, nil
 	}
-	path := filepath.Join(dir, "logs_2.sqlite")
-	// Without the shared memory file nobody has the database open, and opening
-	// it would have to create one: nothing of the program's is ever written.
+	path := readdb.Beside(filepath.Join(dir, "logs_2.sqlite"))
+	// Without the shared memory file nobody has the database open.
 	for _, p := range []string{path, path + "-shm", path + "-wal"} {
-		if st, err := os.Stat(p); err != nil || !st.Mode().IsRegular() {
+		if st, err := os.Lstat(p); err != nil || !st.Mode().IsRegular() {
 			return false, nil
 		}
 	}
-	dsn := url.URL{Scheme: "file", Path: path, RawQuery: "mode=ro&_pragma=busy_timeout(50)&_pragma=query_only(1)"}
-	db, err := sql.Open("sqlite", dsn.String())
+	db, err := readdb.Open(path, readdb.Shared)
 	if err != nil {
-		return false, nil
+		return false, fmt.Errorf("codex: read the program's log: %w", err)
 	}
 	defer db.Close()
-	db.SetMaxOpenConns(1)
 	short, cancel := context.WithTimeout(ctx, logTimeout)
 	defer cancel()
 	err = look(short, db)
-	var coded *sqlite.Error
+	kind, _ := readdb.Classify(err)
 	switch {
 	case err == nil:
 		return true, nil
 	case ctx.Err() != nil:
 		return false, fmt.Errorf("codex: read the program's log: %w", ctx.Err())
-	case short.Err() != nil, errors.As(err, &coded) && coded.Code()&0xff == sqliteInterrupt:
+	case short.Err() != nil, kind == readdb.Interrupted:
 		return false, fmt.Errorf("codex: read the program's log: not done within %v", logTimeout)
-	case errors.As(err, &coded) && coded.Code()&0xff == sqliteBusy:
+	case kind == readdb.Busy:
 		return false, errors.New("codex: read the program's log: it is busy")
 	}
 	return false, nil // damaged, or another schema

@@ -6,33 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
 
-	"modernc.org/sqlite" // the program's records are rows; read-only, see the package comment
-
 	"steno/providers"
+	"steno/providers/readdb"
 )
 
-// Bounds of one look into a database.
-const (
-	maxTransaction = 100 * time.Millisecond // a read transaction, so that no checkpoint of the program waits
-	busyTimeout    = 50                     // ms, while the program recovers its log of writes
-)
-
-// Primary result codes of SQLite; extended ones have them in their low byte.
-const (
-	codeBusy      = 5
-	codeLocked    = 6
-	codeReadonly  = 8 // a lock on the shared memory could not be had read-only
-	codeInterrupt = 9
-	codeCantOpen  = 14
-	codeProtocol  = 15
-	codeSchema    = 17
-)
+// maxTransaction bounds one look into a database, so that no checkpoint of the program
+// waits for it.
+const maxTransaction = 100 * time.Millisecond
 
 // errBusy wraps what the next try may not meet: a lock, a recovery, our own
 // limit of time.
@@ -91,25 +76,18 @@ type view struct {
 // that was replaced is noticed at once. What f learned counts only when look
 // gives no error.
 //
-// Nothing is written: the file and its shared memory are opened O_RDONLY
-// (mode=ro, readonly_shm), where SQLite alone would make and change the shared
-// memory. It opens the log of writes O_RDWR, makes it where it is missing, and
-// never writes it; so a database without both files is not opened that way. The
-// locks that a reader takes are advisory locks on open files and are gone with
-// the transaction.
+// Nothing is written, made or removed: see package readdb. A database without its log of
+// writes and its shared memory can be read in one way only.
 func look(ctx context.Context, db, session string, f func(*view) error) error {
-	// SQLite has its log of writes and its shared memory beside the file itself.
-	if path, err := filepath.EvalSymlinks(db); err == nil {
-		db = path
-	}
+	db = readdb.Beside(db)
 	if regular(db+"-shm") && regular(db+"-wal") {
-		return lookWith(ctx, db, session, "readonly_shm=1", f)
+		return lookWith(ctx, db, session, readdb.Shared, f)
 	}
 	before, ok := closed(db)
 	if !ok {
 		return fmt.Errorf("open database: %w (its log of writes or its shared memory is missing)", errBusy)
 	}
-	if err := lookWith(ctx, db, session, "immutable=1", f); err != nil {
+	if err := lookWith(ctx, db, session, readdb.Immutable, f); err != nil {
 		return err
 	}
 	if after, ok := closed(db); !ok || after != before {
@@ -160,16 +138,13 @@ func closed(db string) (file, bool) {
 	return file{identity{uint64(st.Dev), st.Ino}, info.Size(), info.ModTime().UnixNano()}, true
 }
 
-// lookWith is one look with further parameters of SQLite.
-func lookWith(ctx context.Context, db, session, how string, f func(*view) error) error {
-	dsn := url.URL{Scheme: "file", Path: db, RawQuery: fmt.Sprintf(
-		"mode=ro&%s&_pragma=busy_timeout(%d)&_pragma=query_only(1)", how, busyTimeout)}
-	conn, err := sql.Open("sqlite", dsn.String())
+// lookWith is one look in one of the ways to open the file.
+func lookWith(ctx context.Context, db, session string, how readdb.How, f func(*view) error) error {
+	conn, err := readdb.Open(db, how)
 	if err != nil {
-		return errors.New("open database: the name is not usable")
+		return fmt.Errorf("open database: %w", err)
 	}
 	defer conn.Close()
-	conn.SetMaxOpenConns(1)
 	short, cancel := context.WithTimeout(ctx, maxTransaction)
 	defer cancel()
 	tx, err := conn.BeginTx(short, &sql.TxOptions{ReadOnly: true})
@@ -216,16 +191,13 @@ const (
 // classify turns an error of SQLite into one of ours: without text of the
 // database, and errBusy where the next try may do.
 func classify(ctx context.Context, doing string, err error) error {
-	var coded *sqlite.Error
-	if errors.As(err, &coded) {
-		switch code := coded.Code(); code & 0xff {
-		case codeBusy, codeLocked, codeReadonly, codeProtocol, codeSchema, codeCantOpen:
-			return fmt.Errorf("%s: %w (code %d)", doing, errBusy, code)
-		case codeInterrupt:
-			return fmt.Errorf("%s: %w", doing, errSlow)
-		default:
-			return fmt.Errorf("%s: SQLite code %d", doing, code)
-		}
+	switch kind, code := readdb.Classify(err); kind {
+	case readdb.Busy:
+		return fmt.Errorf("%s: %w (code %d)", doing, errBusy, code)
+	case readdb.Interrupted:
+		return fmt.Errorf("%s: %w", doing, errSlow)
+	case readdb.Broken:
+		return fmt.Errorf("%s: SQLite code %d", doing, code)
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", doing, errSlow)
