@@ -65,6 +65,57 @@ func TestUnownedArtifactsAskSeldom(t *testing.T) {
 	}
 }
 
+// While a process that has just begun has no session, what it may be writing to is
+// looked at soon, however long others have been writing there.
+func TestNewcomerIsAwaited(t *testing.T) {
+	for _, tt := range []struct {
+		provider string
+		bound    bool
+		age      time.Duration
+		awaited  bool
+	}{
+		{"fake", false, 0, true},
+		{"fake", false, recheckFor - time.Second, true},
+		{"fake", false, recheckFor, false},
+		{"fake", true, 0, false},
+		{"other", false, 0, false},
+	} {
+		o := idleObserver(t)
+		at := time.Now()
+		shared := &artifact{Artifact: providers.Artifact{Provider: "fake", Role: providers.Carrier}}
+		var last time.Time
+		write := func() {
+			at = at.Add(10 * time.Millisecond)
+			o.stir(shared, at)
+			if !at.Before(o.probeAt) {
+				last = at
+				o.probeForced = false
+				o.probedAt, o.probeAt = at, at.Add(time.Hour)
+			}
+		}
+		o.probeAt = at.Add(time.Hour)
+		for range 1000 {
+			write()
+		}
+		for at.Sub(last) > 20*time.Millisecond { // just looked: the next one is far
+			write()
+		}
+		a := &agent{}
+		a.row.Harness, a.row.Since, a.match.Bound = tt.provider, at.Add(-tt.age), tt.bound
+		o.byProcess[process{7, 7}] = a
+		o.recheckUntil = a.row.Since.Add(recheckFor)
+		var most time.Duration
+		for end := at.Add(500 * time.Millisecond); at.Before(end); {
+			was := last
+			write()
+			most = max(most, at.Sub(was))
+		}
+		if limit := newcomerGap + probeGap; (most <= limit) != tt.awaited {
+			t.Errorf("%+v: %v without a look", tt, most)
+		}
+	}
+}
+
 // What asks for a look while one is under way gets the next one, not at once and
 // not before its time.
 func TestLookAskedForDuringALook(t *testing.T) {

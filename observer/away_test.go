@@ -38,6 +38,9 @@ func TestRootIsAway(t *testing.T) {
 	if d := sweep(); len(d.changed) != 2 {
 		t.Fatalf("%+v", d)
 	}
+	for len(sweep().changed) > 0 { // until they are not young any more
+		time.Sleep(time.Millisecond)
+	}
 
 	move(root, aside)
 	for range 2 {

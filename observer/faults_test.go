@@ -238,6 +238,9 @@ func TestUnreadableDirectoryIsNotEmpty(t *testing.T) {
 	if d := s.sweep(t.Context(), roots, 1); len(d.changed) != 2 {
 		t.Fatalf("%+v", d)
 	}
+	for len(s.sweep(t.Context(), roots, 1).changed) > 0 { // until they are not young any more
+		time.Sleep(time.Millisecond)
+	}
 	restore := noDescriptors(t)
 	d := s.sweep(t.Context(), roots, 2)
 	restore()
@@ -249,6 +252,58 @@ func TestUnreadableDirectoryIsNotEmpty(t *testing.T) {
 	}
 	if d := s.sweep(t.Context(), roots, 3); len(d.gone) != 1 || len(d.changed) != 0 {
 		t.Fatalf("%+v", d)
+	}
+}
+
+// The sweep sees what its times alone tell of a file: one that took another's
+// place has its size and its time of modification, one that is written twice
+// within a tick of the kernel's clock all of its times. What is left alone is not
+// told of again.
+func TestSweepSeesEveryChange(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.jsonl")
+	at := time.Now().Add(-time.Hour)
+	put := func(path, text string) {
+		mustWrite(t, path, []byte(text))
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(path, "{\"n\":0}\n")
+	s := newSweeper(time.Hour)
+	var n uint64
+	sweep := func() int {
+		n++
+		return len(s.sweep(t.Context(), []watch.Root{{Dir: dir}}, n).changed)
+	}
+	quiet := func() {
+		t.Helper()
+		for end := time.Now().Add(10 * time.Second); sweep() > 0; {
+			if time.Now().After(end) {
+				t.Fatal("a file that is left alone is told of again and again")
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	sweep()
+	quiet()
+	for i := range 3 {
+		put(path+".new", fmt.Sprintf("{\"n\":%d}\n", i+1))
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+		if sweep() != 1 {
+			t.Errorf("another file in its place, of the same size and time, is not seen: %d", i)
+		}
+		quiet()
+	}
+	for i := range 200 {
+		put(path, fmt.Sprintf("{\"n\":%d}\n", i%10))
+		sweep()
+		put(path, fmt.Sprintf("{\"n\":%d}\n", (i+1)%10))
+		if sweep() != 1 {
+			t.Fatalf("a second change within a tick is not seen: %d", i)
+		}
 	}
 }
 

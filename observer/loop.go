@@ -248,15 +248,22 @@ func (o *Observer) stir(a *artifact, now time.Time) {
 	}
 	if a.agent == nil {
 		// An artifact that nobody owns may be written to all the time; asking
-		// again has to become rarer.
+		// again has to become rarer, but not for a process that has just begun.
+		most := probeGapMax
+		if o.awaited(a.Provider, now) {
+			most = newcomerGap
+		}
 		if now.Sub(a.askAt) > probeGapMax {
 			a.asked = probeGap
+		}
+		if limit := now.Add(most); a.askAt.After(limit) {
+			a.askAt = limit
 		}
 		at := a.askAt
 		if !now.Before(a.askAt) {
 			at = now
-			a.askAt = now.Add(a.asked)
-			a.asked = min(2*a.asked, probeGapMax)
+			a.askAt = now.Add(min(a.asked, most))
+			a.asked = min(2*a.asked, most)
 		}
 		o.probeUnowned(at, now)
 		return
@@ -272,6 +279,20 @@ func (o *Observer) stir(a *artifact, now time.Time) {
 	if at := a.last.Add(o.opt.Throttle); a.due.IsZero() || a.due.After(at) {
 		a.due = at // a time in the past is due at once
 	}
+}
+
+// awaited says whether a process of the provider that began a short time ago has
+// not shown its session yet. It may do so and end within a second.
+func (o *Observer) awaited(provider string, now time.Time) bool {
+	if !now.Before(o.recheckUntil) {
+		return false // every process that appears moves that
+	}
+	for _, a := range o.byProcess {
+		if a.row.Harness == provider && !a.match.Bound && now.Sub(a.row.Since) < recheckFor {
+			return true
+		}
+	}
+	return false
 }
 
 // probeSoon asks for a look at the processes as soon as the last one is long

@@ -37,8 +37,12 @@ const (
 	// probeGap is the shortest time between two looks at the processes, and
 	// probeGapMax the longest that an unbound artifact that is written to all
 	// the time is put off.
+	// It is put off by newcomerGap at most while a process of its program that
+	// has just begun has no session: "opencode run" that fails lives for a
+	// second and half of it with a session, and writes no log (1.18.33).
 	probeGap    = 40 * time.Millisecond
 	probeGapMax = 2 * time.Second
+	newcomerGap = 100 * time.Millisecond
 	// looksAtOnce is how many looks all artifacts that nobody owns may ask for
 	// one after the other, and lookEvery how often they get one after that.
 	looksAtOnce = 25

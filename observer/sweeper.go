@@ -14,7 +14,7 @@ import (
 	"steno/observer/watch"
 )
 
-// sighting is a file whose size or time differs from what the last sweep saw.
+// sighting is a file that changed since the last sweep, or may have.
 type sighting struct {
 	path     string
 	size     int64
@@ -55,10 +55,34 @@ func newSweeper(patience time.Duration) *sweeper {
 	}
 }
 
+// seenFile is how a file looked. A file that took another one's place may have its
+// size and its time of modification, as restored copies do, but not its time of
+// change, which nobody can set.
 type seenFile struct {
-	size     int64
-	modified int64
-	sweep    uint64
+	size              int64
+	modified, changed int64 // Unix nanoseconds
+	young             bool  // it may change again without a trace in its times
+	sweep             uint64
+}
+
+// tick is more than the kernel's clock for times of files takes for a step, which
+// is 10 ms at most.
+const tick = 20 * time.Millisecond
+
+// looked is how a file looks in the sweep that began then.
+func looked(info fs.FileInfo, began time.Time, sweep uint64) seenFile {
+	f := seenFile{size: info.Size(), modified: info.ModTime().UnixNano(), sweep: sweep}
+	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
+		f.changed = sys.Ctim.Nano()
+	}
+	// A time that is to come is that of another clock: it says nothing.
+	f.young = f.changed > began.Add(-tick).UnixNano() && f.changed <= time.Now().UnixNano()
+	return f
+}
+
+// same says whether nothing shows that the file changed since it looked so.
+func (f seenFile) same(now seenFile) bool {
+	return !f.young && f.size == now.size && f.modified == now.modified && f.changed == now.changed
 }
 
 func (s *sweeper) run(ctx context.Context) error {
@@ -86,13 +110,12 @@ func (s *sweeper) sweep(ctx context.Context, roots []watch.Root, n uint64) sweep
 	// The walk itself only ends early with ctx. What lies in a directory that
 	// could not be read is only gone if the file itself says so.
 	walked, err := watch.Walk(ctx, roots, func(path string, info fs.FileInfo) error {
-		now := seenFile{size: info.Size(), modified: info.ModTime().UnixNano(), sweep: n}
+		now := looked(info, start, n)
 		was, known := s.last[path]
 		s.last[path] = now
-		if known && was.size == now.size && was.modified == now.modified {
-			return nil
+		if !known || !was.same(now) {
+			done.changed = append(done.changed, sighting{path: path, size: now.size, modified: info.ModTime()})
 		}
-		done.changed = append(done.changed, sighting{path: path, size: now.size, modified: info.ModTime()})
 		return nil
 	})
 	if err == nil {

@@ -19,6 +19,10 @@ var ErrUnsafe = errors.New("not a safe place")
 // maxLinks is how many symbolic links a path may lead through, as in the kernel.
 const maxLinks = 40
 
+// maxTries bounds how often a directory is looked for and made again, because
+// somebody else makes and removes its name.
+const maxTries = 100
+
 // MakeDir makes dir and what is missing above it, with mode 0700. A directory that
 // is there has to be ours, and nobody else may write in it; a symbolic link on the
 // way to it has to be ours or root's. If not, the error is ErrUnsafe.
@@ -27,19 +31,25 @@ func MakeDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := makeDir(dir); err != nil {
+	fi, err := makeDir(dir)
+	if err != nil {
 		return err
 	}
-	return Check(dir)
+	return check(dir, fi)
 }
 
 // Check says whether a directory is ours, and nobody else may write in it; if not,
 // the error is ErrUnsafe.
 func Check(dir string) error {
 	fi, err := os.Stat(dir)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	return check(dir, fi)
+}
+
+func check(dir string, fi fs.FileInfo) error {
+	switch {
 	case !fi.IsDir():
 		return fmt.Errorf("%s: %w: not a directory", dir, ErrUnsafe)
 	case owner(fi) != os.Geteuid():
@@ -50,71 +60,94 @@ func Check(dir string) error {
 	return nil
 }
 
-// makeDir makes dir, unless something is there.
-func makeDir(dir string) error {
-	if _, err := follow(dir, maxLinks); err != nil {
-		return err
-	}
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if up := filepath.Dir(dir); up != dir {
-		if err := makeDir(up); err != nil {
-			return err
+// makeDir makes dir, unless something is there, and tells what is there. It never
+// looks twice at one name to decide: between two looks another user may put a
+// link there.
+func makeDir(dir string) (fs.FileInfo, error) {
+	for try := 1; ; try++ {
+		w := walk{left: maxLinks}
+		err := w.follow(dir)
+		if err != nil {
+			return nil, err
 		}
+		if !w.missing {
+			return w.last, nil
+		}
+		if up := filepath.Dir(dir); up != dir {
+			if _, err := makeDir(up); err != nil {
+				return nil, err
+			}
+		}
+		err = os.Mkdir(dir, 0o700)
+		if errors.Is(err, fs.ErrExist) && try < maxTries {
+			continue // somebody else was faster
+		}
+		if err != nil {
+			return nil, err
+		}
+		// A umask may have taken even our own rights. What we made stays ours.
+		if err := os.Chmod(dir, 0o700); err != nil {
+			return nil, err
+		}
+		return os.Lstat(dir)
 	}
-	switch err := os.Mkdir(dir, 0o700); {
-	case errors.Is(err, fs.ErrExist): // somebody else was faster
-		return nil
-	case err != nil:
-		return err
-	}
-	return os.Chmod(dir, 0o700) // a umask may have taken even our own rights
 }
 
-// follow says whether every link that the path leads through is ours or root's,
-// and how many more there might have been.
-func follow(path string, left int) (int, error) {
+// walk follows a path as the kernel does, link by link.
+type walk struct {
+	left    int         // how many more links there may be
+	last    fs.FileInfo // of what stands at the end, never a link
+	missing bool        // there is nothing at the end, or on the way to it
+}
+
+// follow walks an absolute path. A link that is not ours or root's is ErrUnsafe.
+func (w *walk) follow(path string) (err error) {
 	at := "/"
-	for _, name := range strings.Split(strings.TrimPrefix(path, "/"), "/") {
-		if name == "" || name == "." {
+	if w.last, err = os.Lstat(at); err != nil {
+		return err
+	}
+	for _, name := range strings.Split(path, "/") {
+		switch name {
+		case "", ".":
 			continue
-		}
-		// ".." of a target is taken as the kernel does: from where the links led.
-		if name == ".." {
+		case "..": // of a link's target: from where the links led
 			real, err := filepath.EvalSymlinks(at)
 			if err != nil {
-				return left, nil // the caller's own call says what is wrong with it
+				return err
 			}
 			at = filepath.Dir(real)
-			continue
+		default:
+			at = filepath.Join(at, name)
 		}
-		at = filepath.Join(at, name)
 		fi, err := os.Lstat(at)
-		if err != nil {
-			return left, nil // missing, or out of reach
+		if errors.Is(err, fs.ErrNotExist) {
+			w.missing = true
+			return nil
 		}
-		if fi.Mode().Type() != fs.ModeSymlink {
+		if err != nil {
+			return err
+		}
+		if w.last = fi; fi.Mode().Type() != fs.ModeSymlink {
 			continue
 		}
 		if by := owner(fi); by != os.Geteuid() && by != 0 {
-			return left, fmt.Errorf("%s: %w: a link made by user %d", at, ErrUnsafe, by)
+			return fmt.Errorf("%s: %w: a link made by user %d", at, ErrUnsafe, by)
 		}
 		target, err := os.Readlink(at)
 		if err != nil {
-			return left, nil
+			return err
 		}
-		if left--; left < 0 {
-			return left, fmt.Errorf("%s: %w", path, syscall.ELOOP)
+		if w.left--; w.left < 0 {
+			return fmt.Errorf("%s: %w", path, syscall.ELOOP)
 		}
 		if !filepath.IsAbs(target) {
 			target = filepath.Dir(at) + "/" + target
 		}
-		if left, err = follow(target, left); err != nil {
-			return left, err
+		if err := w.follow(target); err != nil || w.missing {
+			return err
 		}
 	}
-	return left, nil
+	return nil
 }
 
 // OpenFile opens a file for reading and writing, and makes it where it is missing.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 const stranger = 4711 // no user of a test machine
@@ -27,7 +28,28 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if target, path, ok := strings.Cut(os.Getenv("STENO_OWNED_TOGGLE"), ":"); ok {
+		toggle(target, path)
+	}
 	os.Exit(m.Run())
+}
+
+// stranded is this test binary as another user's process, from a copy in dir that he
+// may read.
+func stranded(t *testing.T, dir string, env ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Open("/proc/self/exe")
+	must(t, err)
+	defer self.Close()
+	program, err := os.OpenFile(filepath.Join(dir, "program"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
+	must(t, err)
+	_, err = io.Copy(program, self)
+	must(t, err)
+	must(t, program.Close())
+	cmd := exec.CommandContext(t.Context(), program.Name())
+	cmd.Env, cmd.Dir = append(env, "GORACE=atexit_sleep_ms=0"), "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
+	return cmd
 }
 
 func makeBoth(dir string) error {
@@ -75,14 +97,6 @@ func TestAnyUmask(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	must(t, os.Chmod(dir, 0o755))
-	self, err := os.Open("/proc/self/exe")
-	must(t, err)
-	defer self.Close()
-	program, err := os.OpenFile(filepath.Join(dir, "program"), os.O_CREATE|os.O_WRONLY, 0o755)
-	must(t, err)
-	_, err = io.Copy(program, self)
-	must(t, err)
-	must(t, program.Close())
 	home := filepath.Join(dir, "home")
 	must(t, os.Mkdir(home, 0o755))
 	must(t, os.MkdirAll(filepath.Join(home, "a", "b", "c"), 0o700))
@@ -91,18 +105,12 @@ func TestAnyUmask(t *testing.T) {
 	for _, name := range []string{"", "a", "a/b", "a/b/c", "a/b/c/lock"} {
 		must(t, os.Chown(filepath.Join(home, name), stranger, stranger))
 	}
-	cmd := exec.CommandContext(t.Context(), program.Name())
-	cmd.Env, cmd.Dir = []string{"STENO_OWNED_DIR=" + home, "GORACE=atexit_sleep_ms=0"}, "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := stranded(t, dir, "STENO_OWNED_DIR="+home).CombinedOutput(); err != nil {
 		t.Fatalf("as another user: %v: %s", err, out)
 	}
 	checkModes(t, home)
 	must(t, os.RemoveAll(filepath.Join(home, "a")))
-	cmd = exec.CommandContext(t.Context(), program.Name())
-	cmd.Env, cmd.Dir = []string{"STENO_OWNED_DIR=" + home, "GORACE=atexit_sleep_ms=0"}, "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := stranded(t, dir, "STENO_OWNED_DIR="+home).CombinedOutput(); err != nil {
 		t.Fatalf("as another user, from nothing: %v: %s", err, out)
 	}
 	checkModes(t, home)
@@ -221,5 +229,52 @@ func TestOpenFile(t *testing.T) {
 	}
 	if fi, err := f.Stat(); err != nil || fi.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", fi.Mode(), err)
+	}
+}
+
+// toggle makes a link at path and removes it again, until the test ends it.
+func toggle(target, path string) {
+	for {
+		_ = os.Symlink(target, path) // something else may be there
+		_ = os.Remove(path)
+	}
+}
+
+// A link that another user puts there between two looks is not followed, either.
+func TestLinkThatComesAndGoes(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root to run as another user")
+	}
+	if b, err := os.ReadFile("/proc/sys/fs/protected_symlinks"); err != nil || strings.TrimSpace(string(b)) != "0" {
+		t.Log("the kernel does not follow such links here: whatever this package does, the test passes")
+	}
+	dir, err := os.MkdirTemp("", "owned")
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	must(t, os.Chmod(dir, 0o755))
+	shared, target := filepath.Join(dir, "shared"), filepath.Join(dir, "target")
+	must(t, os.Mkdir(shared, 0o700))
+	must(t, os.Chmod(shared, 0o777|fs.ModeSticky))
+	must(t, os.Mkdir(target, 0o700))
+	path := filepath.Join(shared, "state")
+	cmd := stranded(t, dir, "STENO_OWNED_TOGGLE="+target+":"+path)
+	must(t, cmd.Start())
+	defer func() { cmd.Process.Kill(); cmd.Wait() }()
+	made, refused := 0, 0
+	for end := time.Now().Add(20 * time.Second); (made < 500 || refused < 500) && time.Now().Before(end); {
+		switch err := MakeDir(filepath.Join(path, "made")); {
+		case errors.Is(err, ErrUnsafe):
+			refused++
+		case err == nil:
+			made++
+			must(t, os.Remove(filepath.Join(path, "made")))
+			must(t, os.Remove(path))
+		}
+		if left, err := os.ReadDir(target); err != nil || len(left) > 0 {
+			t.Fatalf("behind the link of another user: %v, %v (made %d, refused %d)", left, err, made, refused)
+		}
+	}
+	if made == 0 || refused == 0 {
+		t.Fatalf("made %d, refused %d: nobody raced", made, refused)
 	}
 }

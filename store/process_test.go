@@ -250,6 +250,10 @@ func TestSyncs(t *testing.T) {
 			t.Errorf("calls of a first commit:\n%swant\n%s", got, want)
 		}
 	}
+	// A number that is there already may never have become durable.
+	if got := calls(t, "join", path); !strings.HasPrefix(got, "sync .\n") {
+		t.Errorf("calls of another start:\n%s", got)
+	}
 	if err := os.Remove(path + ceilingSuffix); err != nil {
 		t.Fatal(err)
 	}
@@ -265,6 +269,10 @@ func TestSyncs(t *testing.T) {
 		"rename db " + aside + "\nrename db-wal " + aside + "-wal\nrename db-shm " + aside + "-shm\nsync .\n" +
 		"sync db.tmp\nlink db.tmp db\n"; !strings.Contains(got, want) {
 		t.Errorf("calls of a recovery:\n%swant\n%s", got, want)
+	}
+	overwrite(t, path, 0, 8*4096)
+	if got := calls(t, "recover", path); !strings.HasPrefix(got, "sync .\nrename db ") {
+		t.Errorf("calls of a recovery with a number:\n%s", got)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -48,6 +49,12 @@ func writeCeiling(path string, n Seq) error {
 	return wrap("write sequence file", writeFile(path+ceilingSuffix, fmt.Appendf(nil, "%s%d\n", ceilingPrefix, n)))
 }
 
+// syncCeiling makes a side file durable that is there already: whoever wrote it
+// may have failed to.
+func syncCeiling(path string) error {
+	return wrap("sync sequence file", syncDir(filepath.Dir(path)))
+}
+
 // reserve returns a durable ceiling of at least n. A side file that is malformed
 // or was lost is replaced: the database that asks knows how far it is.
 func reserve(path string, n Seq) (Seq, error) {
@@ -59,6 +66,9 @@ func reserve(path string, n Seq) (Seq, error) {
 		return 0, err
 	}
 	if have >= n {
+		if err := syncCeiling(path); err != nil {
+			return 0, err
+		}
 		return have, nil
 	}
 	n += ceilingBlock
@@ -96,5 +106,8 @@ func keepFloor(path string, now time.Time) error {
 	if errors.Is(err, errNoCeiling) || err == nil && have == 0 {
 		return writeCeiling(path, unknownFloor(now))
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return syncCeiling(path)
 }
