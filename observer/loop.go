@@ -74,6 +74,8 @@ func (o *Observer) loop(ctx context.Context) error {
 				continue
 			}
 			o.onExit(process{e.PID, e.StartTicks})
+		case <-o.births:
+			o.probeBy(later(time.Now(), o.probedAt.Add(birthGap)))
 		case call := <-o.calls:
 			call()
 		case <-timer.C:

@@ -29,6 +29,7 @@ type Observer struct {
 	calls   chan func()
 	watcher *watch.Watcher
 	exits   *bind.Exits
+	births  chan struct{}
 	prober  *prober
 	sweeper *sweeper
 	commits *committer
@@ -102,6 +103,7 @@ func New(opt Options) (*Observer, error) {
 	o := &Observer{
 		opt: opt, boot: boot,
 		swept: make(chan struct{}), ended: make(chan struct{}), calls: make(chan func()),
+		births:  make(chan struct{}, 1),
 		watcher: watch.New(opt.Watch), exits: exits,
 		// One job a worker is under way; the rest waits in the loop's queue,
 		// oldest first.
@@ -145,6 +147,7 @@ func (o *Observer) Run(ctx context.Context) error {
 	o.clock = clockAt(o.began)
 	g.Go(func() error { return ended(helpers, o.watcher.Run(helpers)) })
 	g.Go(func() error { return ended(helpers, o.exits.Run(helpers)) })
+	g.Go(func() error { return bind.Births(helpers, o.opt.Proc, birthGap, o.births) })
 	g.Go(func() error { return o.sweeper.run(helpers) })
 	g.Go(func() error { return o.prober.run(helpers) })
 	g.Go(func() error { return o.commits.run(gctx) })

@@ -34,6 +34,10 @@ const (
 	// scanEvery is how often processes are looked at when nothing asks for it
 	// sooner: a stat for each process of the system.
 	scanEvery = 2 * time.Second
+	// birthGap is the longest time until a process that was made is looked at: some
+	// overwrite their arguments, which say what session they go on with (Kimi Code
+	// 2.1.0 after 0.8 s on a fast machine). Where none is made, one small file is read.
+	birthGap = 250 * time.Millisecond
 	// probeGap is the shortest time between two looks at the processes, and
 	// probeGapMax the longest that an unbound artifact that is written to all
 	// the time is put off.
