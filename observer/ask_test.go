@@ -2,6 +2,7 @@ package observer
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -132,5 +133,25 @@ func TestLookAskedForDuringALook(t *testing.T) {
 		if wait := o.probeAt.Sub(before); wait < tt.least-time.Since(at) || wait > tt.most+time.Since(before) {
 			t.Errorf("asked for in %v: the next look is in %v", tt.in, wait)
 		}
+	}
+}
+
+// A process that writes nothing is seen soon after it began, and not only when
+// processes are looked at anyway, up to two seconds later.
+func TestNewProcessIsSeenSoon(t *testing.T) {
+	const processes = 10
+	r := newRig(t)
+	r.run()
+	var all time.Duration
+	for i := range processes {
+		began := time.Now()
+		a := r.start("")
+		r.until("it is available", func() bool { return strings.Count(strings.Join(r.lines(), "\n"), available) > i })
+		all += time.Since(began)
+		a.stop()
+		r.until("it is gone", func() bool { return strings.Count(strings.Join(r.lines(), "\n"), exited) > i })
+	}
+	if mean := all / processes; mean > scanEvery/3 {
+		t.Errorf("seen after %v in the mean", mean)
 	}
 }
