@@ -30,7 +30,7 @@
 //
 // Not recorded by the program: that a killed process's turn is over (the next
 // start supersedes it); which session a resumed terminal shows before its first
-// prompt, but for the arguments (3 to 5 s, then the process overwrites them) and
+// prompt, but for the arguments (0.8 to 5 s, then the process overwrites them) and
 // the title. Permissions to run a tool are recorded and give no event.
 //
 // Differences from the notes that this package was written from: /fork stays in

@@ -15,7 +15,7 @@ func (Provider) EnvKeys() []string { return []string{"HOME", "KIMI_CODE_HOME", "
 func (Provider) NeedsOpen() bool { return false }
 
 // Recognise goes by the command line. It is `node <bin>/kimi` or `node
-// .../@moonshot-ai/kimi-code/dist/main.mjs` for the first 3 to 5 s, and then
+// .../@moonshot-ai/kimi-code/dist/main.mjs` for the first 0.8 to 5 s, and then
 // "kimi-code" with the arguments lost (2.1.0). A single executable, as the
 // package can build one, is known by its name.
 func (Provider) Recognise(p providers.Process) providers.Part {
