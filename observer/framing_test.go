@@ -204,6 +204,7 @@ func TestRowsOfAnOldSession(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Providers = []providers.Provider{rowFake{}} })
 	r.rows("s1", records("t1")...)
 	r.rows("s1", fakeRecord{ID: "t2", Do: "start", At: now()})
+	r.age()
 	r.run()
 	r.start("s1")
 	r.want(available)

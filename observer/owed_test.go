@@ -87,3 +87,31 @@ func TestSessionThatWasTakenWhileDown(t *testing.T) {
 	r.write("s1", records("t3")...)
 	r.want(append(want, turn("t3")...)...)
 }
+
+// What a process wrote that ended while Steno was down is not told as that of
+// the one that has its pane, and so its agent, now.
+func TestSessionOfAProcessThatEndedWhileDown(t *testing.T) {
+	r := newRig(t)
+	term := r.terminal()
+	r.tmux(term)
+	r.run()
+	a := term.run("s1")
+	r.write("s1", records("t1")...)
+	want := all([]string{available}, turn("t1"))
+	r.want(want...)
+	r.halt()
+	r.write("s1", records("t2")...)
+	term.do("quit", a.pid())
+	b := term.run("s2")
+	r.run()
+	want = append(want, restarted, available)
+	r.want(want...)
+	r.write("s2", records("t3")...)
+	want = append(want, turn("t3")...)
+	r.want(want...)
+	ev := r.events()
+	first, last := ev[0], ev[len(ev)-1]
+	if first.AgentID != last.AgentID || first.IncarnationID == last.IncarnationID || r.row(b.pid()).Session != "s2" {
+		t.Errorf("agent %s %s, then %s %s", first.AgentID, first.IncarnationID, last.AgentID, last.IncarnationID)
+	}
+}

@@ -218,6 +218,14 @@ func (r *rig) write(session string, recs ...fakeRecord) {
 	}
 }
 
+// age waits until what was written so far is older than all that begins now, as
+// far as the kernel's coarse clock and the ticks of a process's start tell.
+func (r *rig) age() {
+	r.t.Helper()
+	written := time.Now()
+	r.until("what was written is old", func() bool { return time.Since(written) > 3*birthSlack })
+}
+
 func encodeRecords(t testing.TB, recs ...fakeRecord) []byte {
 	t.Helper()
 	var all []byte

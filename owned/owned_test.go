@@ -110,7 +110,10 @@ func TestAnyUmask(t *testing.T) {
 	}
 	checkModes(t, home)
 	must(t, os.RemoveAll(filepath.Join(home, "a")))
-	if out, err := stranded(t, dir, "STENO_OWNED_DIR="+home).CombinedOutput(); err != nil {
+	// By a link of root, as /var/run is one.
+	link := filepath.Join(dir, "link")
+	must(t, os.Symlink(home, link))
+	if out, err := stranded(t, dir, "STENO_OWNED_DIR="+link).CombinedOutput(); err != nil {
 		t.Fatalf("as another user, from nothing: %v: %s", err, out)
 	}
 	checkModes(t, home)
@@ -127,7 +130,12 @@ func TestLinks(t *testing.T) {
 	must(t, os.Symlink("whole", at("twice")))
 	must(t, os.Symlink("nowhere", at("dangling")))
 	must(t, os.Symlink("circle", at("circle")))
-	for _, good := range []string{at("whole", "x"), at("relative"), at("relative", "y", "z"), at("twice", "deep", "v")} {
+	// A way up from where a link led, not from where it stands.
+	must(t, os.MkdirAll(at("real", "beside"), 0o700))
+	must(t, os.Mkdir(at("elsewhere"), 0o700))
+	must(t, os.Symlink(at("real", "deep"), at("elsewhere", "in")))
+	must(t, os.Symlink("elsewhere/in/../beside", at("up")))
+	for _, good := range []string{at("whole", "x"), at("relative"), at("relative", "y", "z"), at("twice", "deep", "v"), at("up", "u")} {
 		if err := MakeDir(good); err != nil {
 			t.Errorf("%s: %v", good, err)
 		}
@@ -153,6 +161,9 @@ func TestLinks(t *testing.T) {
 			t.Errorf("%s: %v, want ErrUnsafe", tt.path, err)
 		}
 		must(t, os.Lchown(tt.link, 0, 0))
+	}
+	if _, err := os.Lstat(at("real", "beside", "u")); err != nil {
+		t.Error(err)
 	}
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if strings.Contains(path, "made") {
@@ -193,8 +204,13 @@ func TestMakeDirRefuses(t *testing.T) {
 		t.Errorf("one that others may read: %v", err)
 	}
 	t.Chdir(dir)
-	if err := MakeDir("relative/x"); err != nil {
-		t.Error(err)
+	for range 2 { // made, and found
+		if err := MakeDir("relative/x"); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := MakeDir("group"); !errors.Is(err, ErrUnsafe) {
+		t.Errorf("a relative path: %v, want ErrUnsafe", err)
 	}
 }
 
