@@ -76,7 +76,7 @@ func (d description) holds(now tail.Info, framing providers.Framing) bool {
 	if d.of.Ino != now.Ino || d.of.Dev != now.Dev || !d.of.Born.Equal(now.Born) {
 		return false
 	}
-	return d.whole || d.of.Size > longest && now.Size >= d.of.Size || d.of.Size == now.Size && d.of.ModTime.Equal(now.ModTime)
+	return d.whole || d.of.Size > longest && now.Size >= d.of.Size || d.of.Size == now.Size && d.of.Changed.Equal(now.Changed)
 }
 
 func (p *prober) run(ctx context.Context) error {

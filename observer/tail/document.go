@@ -47,7 +47,7 @@ func decodeDocMark(b []byte) (docMark, error) {
 // are not seen.
 //
 // Cost: a read of the whole file, at most providers.MaxDocument bytes, whenever
-// its inode, size or time differ from the last one's, or it was that young then;
+// its inode, size or time of change differ from the last one's, or it was that young then;
 // nothing otherwise.
 type Document struct {
 	// Stats counts the work, when it is not nil.
@@ -113,7 +113,7 @@ func (d *Document) Read(int) (providers.Batch, error) {
 	}
 	// The file's state before it was read: a later write differs, unless it is of
 	// the same tick. Of a time that is to come nothing is known.
-	if d.last = info; read.Sub(info.ModTime).Abs() < settled {
+	if d.last = info; read.Sub(info.Changed).Abs() < settled {
 		d.last = Info{}
 	}
 	if r == nil || d.mark.seen > 0 && sum == d.mark.sum {
@@ -125,7 +125,7 @@ func (d *Document) Read(int) (providers.Batch, error) {
 }
 
 func same(a, b Info) bool {
-	return a.Dev == b.Dev && a.Ino == b.Ino && a.Size == b.Size && a.ModTime.Equal(b.ModTime) && !b.ModTime.IsZero()
+	return a.Dev == b.Dev && a.Ino == b.Ino && a.Size == b.Size && a.Changed.Equal(b.Changed) && !b.Changed.IsZero()
 }
 
 // document reads the version that is there; nil when it is not complete. The

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +23,15 @@ func put(t *testing.T, path, text string, step int) {
 	if err := os.Chtimes(path, when, when); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func changedAt(t *testing.T, path string) time.Time {
+	t.Helper()
+	var st syscall.Stat_t
+	if err := syscall.Stat(path, &st); err != nil {
+		t.Fatal(err)
+	}
+	return time.Unix(st.Ctim.Unix())
 }
 
 func read1(t *testing.T, d *Document) string {
@@ -78,37 +88,65 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// Versions of one size in one tick of the kernel's clock are told apart; one whose
-// time is long past, or far ahead, is read once.
+// A version that was young when it was read is looked at again: another one of its
+// size in the same tick of the kernel's clock would not show. One whose time is long
+// past, or far ahead, is read once.
 func TestDocumentOfOneTick(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "d.json")
-	tick := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, tt := range []struct {
 		age   time.Duration
-		reads int64
-	}{{0, 3}, {settled - 1, 3}, {1 - settled, 3}, {settled, 1}, {time.Hour, 1}, {-time.Hour, 1}} {
+		young bool
+	}{{0, true}, {settled - 1, true}, {1 - settled, true}, {settled, false}, {time.Hour, false}, {-time.Hour, false}} {
 		d, err := NewDocument(path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.Stats, d.now = &Stats{}, func() time.Time { return tick.Add(tt.age) }
+		var changed time.Time
+		d.Stats, d.now = &Stats{}, func() time.Time { return changed.Add(tt.age) }
 		for i, text := range []string{`{"v":1}`, `{"v":2}`, `{"v":3}`} {
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
+			was := changed
+			for first := true; first || !tt.young && !changed.After(was); first = false { // the kernel's clock goes on
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				changed = changedAt(t, path)
 			}
-			if err := os.Chtimes(path, tick, tick); err != nil {
-				t.Fatal(err)
-			}
-			if int64(i) >= tt.reads {
-				text = "" // nothing shows that it changed
-			}
-			if got := read1(t, d); got != text {
-				t.Errorf("age %v, version %d: %q, want %q", tt.age, i+1, got, text)
+			for range 3 {
+				if got := read1(t, d); got != text {
+					t.Errorf("age %v, version %d: %q, want %q", tt.age, i+1, got, text)
+				}
+				text = ""
 			}
 		}
-		if n := d.Stats.Opens.Load(); n != tt.reads {
-			t.Errorf("age %v: %d reads, want %d", tt.age, n, tt.reads)
+		want := int64(3)
+		if tt.young {
+			want = 9
+		}
+		if n := d.Stats.Opens.Load(); n != want {
+			t.Errorf("age %v: %d reads, want %d", tt.age, n, want)
+		}
+	}
+}
+
+// A version of the same size that was given the modification time of the one
+// before is told.
+func TestDocumentWithTheSameTime(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "d.json")
+	d, err := NewDocument(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.now = func() time.Time { return time.Now().Add(time.Hour) } // it is settled
+	var changed time.Time
+	for i, text := range []string{`{"v":1}`, `{"v":2}`, `{"v":3}`} {
+		for was := changed; !changed.After(was); { // the kernel's clock goes on
+			put(t, path, text, 1)
+			changed = changedAt(t, path)
+		}
+		if got := read1(t, d); got != text {
+			t.Errorf("version %d: %q", i+1, got)
 		}
 	}
 }

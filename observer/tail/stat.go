@@ -14,8 +14,8 @@ import (
 // Info is what a file's inode tells.
 type Info struct {
 	Dev, Ino uint64
-	Size     int64 // bytes
-	ModTime  time.Time
+	Size     int64     // bytes
+	Changed  time.Time // of its content or its inode; nobody can set it, as they can its modification time
 	Born     time.Time // zero when the file system keeps no birth time
 	Regular  bool      // false for directories, FIFOs, sockets and devices
 }
@@ -35,7 +35,7 @@ func Stat(path string) (Info, error) {
 		Dev:     unix.Mkdev(st.Dev_major, st.Dev_minor),
 		Ino:     st.Ino,
 		Size:    int64(st.Size),
-		ModTime: time.Unix(st.Mtime.Sec, int64(st.Mtime.Nsec)),
+		Changed: time.Unix(st.Ctime.Sec, int64(st.Ctime.Nsec)),
 		Regular: st.Mode&unix.S_IFMT == unix.S_IFREG,
 	}
 	if st.Mask&unix.STATX_BTIME != 0 && (st.Btime.Sec != 0 || st.Btime.Nsec != 0) {
@@ -49,9 +49,9 @@ func plainStat(path string) (Info, error) {
 	if err != nil {
 		return Info{}, fmt.Errorf("stat artifact: %w", err)
 	}
-	in := Info{Size: fi.Size(), ModTime: fi.ModTime(), Regular: fi.Mode().IsRegular()}
+	in := Info{Size: fi.Size(), Regular: fi.Mode().IsRegular()}
 	if sys, ok := fi.Sys().(*syscall.Stat_t); ok {
-		in.Dev, in.Ino = uint64(sys.Dev), sys.Ino
+		in.Dev, in.Ino, in.Changed = uint64(sys.Dev), sys.Ino, time.Unix(sys.Ctim.Unix())
 	}
 	return in, nil
 }

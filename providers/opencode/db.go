@@ -83,14 +83,14 @@ func look(ctx context.Context, db, session string, f func(*view) error) error {
 	if regular(db+"-shm") && regular(db+"-wal") {
 		return lookWith(ctx, db, session, readdb.Shared, f)
 	}
-	before, ok := closed(db)
+	before, ok := closed(db, time.Now())
 	if !ok {
 		return fmt.Errorf("open database: %w (its log of writes or its shared memory is missing)", errBusy)
 	}
 	if err := lookWith(ctx, db, session, readdb.Immutable, f); err != nil {
 		return err
 	}
-	if after, ok := closed(db); !ok || after != before {
+	if after, ok := closed(db, time.Now()); !ok || after != before {
 		return fmt.Errorf("read database: %w (it was opened meanwhile)", errBusy)
 	}
 	return nil
@@ -104,7 +104,8 @@ func regular(path string) bool {
 // file is what tells that nobody wrote to a database.
 type file struct {
 	identity
-	size, modified int64
+	size    int64
+	changed int64 // Unix nanoseconds; the time of modification can be set, this one cannot
 }
 
 // settled is how old the last change of a file must be, so that the next one
@@ -112,12 +113,12 @@ type file struct {
 const settled = 50 * time.Millisecond
 
 // closed says whether all of the database is in its file, which nobody writes
-// at this moment. Its last writer has folded the log of writes and taken it
+// now. Its last writer has folded the log of writes and taken it
 // away with the shared memory; SQLite then opens it for reading only where it
 // may make both again. A writer makes them, or a journal, before it writes. So
 // without them the file is all there is, and may be read as one that does not
 // change, when it is found unchanged afterwards.
-func closed(db string) (file, bool) {
+func closed(db string, now time.Time) (file, bool) {
 	for _, suffix := range []string{"-shm", "-journal"} {
 		if _, err := os.Lstat(db + suffix); !errors.Is(err, fs.ErrNotExist) {
 			return file{}, false
@@ -128,14 +129,14 @@ func closed(db string) (file, bool) {
 		return file{}, false
 	}
 	info, err := os.Stat(db)
-	if err != nil || time.Since(info.ModTime()) < settled {
+	if err != nil {
 		return file{}, false
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
+	if !ok || now.Sub(time.Unix(st.Ctim.Unix())) < settled {
 		return file{}, false
 	}
-	return file{identity{uint64(st.Dev), st.Ino}, info.Size(), info.ModTime().UnixNano()}, true
+	return file{identity{uint64(st.Dev), st.Ino}, info.Size(), st.Ctim.Nano()}, true
 }
 
 // lookWith is one look in one of the ways to open the file.
