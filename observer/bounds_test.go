@@ -106,9 +106,10 @@ func TestNamingsAreForgotten(t *testing.T) {
 		if len(o.namings) != maxNamings {
 			t.Errorf("%d namings, want %d", len(o.namings), maxNamings)
 		}
-		for _, pid := range []int{1, maxNamings - 1, maxNamings + 3} {
-			if _, ok := o.namings[named{"fake", pid}]; !ok {
-				t.Errorf("that of %d is forgotten", pid)
+		for _, pid := range []int{1, 2, maxNamings - 1, maxNamings, maxNamings + 2, maxNamings + 3} {
+			kept := pid < maxNamings || pid == maxNamings+3
+			if _, ok := o.namings[named{"fake", pid}]; ok != kept {
+				t.Errorf("that of %d: remembered %v, want %v", pid, ok, kept)
 			}
 		}
 	})
