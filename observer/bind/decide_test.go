@@ -269,4 +269,23 @@ func TestMatchDetails(t *testing.T) {
 			t.Errorf("%v, %v: path %q, bound %v (%s), want %q", c.a, c.b, m.Path, m.Bound, m.Reason, c.want)
 		}
 	}
+	// What was refused on its own keeps its reason when all is refused.
+	for _, r := range Decide([]Candidate{cand(1, refused(record), ev(1, "A", "x"), ev(1, "B", "y"))})[0].Rows {
+		want := "2 sessions for one process at rank 1"
+		if r.Evidence.Refused != "" {
+			want = "stale record"
+		}
+		if r.Reason != want || r.Accepted {
+			t.Errorf("%+v: want %q", r, want)
+		}
+	}
+	// Only what is read now and of the best rank names files that can contradict.
+	first := file("/p/A.jsonl", time.Time{})
+	weak, no := file("/q/A.jsonl", time.Time{}), file("", time.Time{})
+	weak.Rank = providers.Agreement
+	for _, more := range [][]providers.Evidence{{weak}, {no}, {weak, no}, {refused(file("/r/A.jsonl", time.Time{}))}} {
+		if m := Decide([]Candidate{cand(1, append(more, first)...).remember(old)})[0]; m.Path != "/p/A.jsonl" {
+			t.Errorf("beside %v: path %q, bound %v (%s)", more, m.Path, m.Bound, m.Reason)
+		}
+	}
 }

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func descriptors(t *testing.T) int {
@@ -146,6 +148,26 @@ func TestExits(t *testing.T) {
 	until(t, "goroutines are joined", func() bool { return runtime.NumGoroutine() <= goroutines })
 	if now := descriptors(t); now > fds {
 		t.Errorf("%d descriptors, before %d", now, fds)
+	}
+}
+
+// What wakes the watch is taken, or it would never sleep again.
+func TestExitsSleepAgain(t *testing.T) {
+	x, _ := running(t)
+	for range 3 { // gone before it was watched: told by a wake
+		if err := x.Watch(1<<22-1, 1); err != nil {
+			t.Fatal(err)
+		}
+		next(t, x)
+	}
+	cmd, start := started(t, "sleep", "60")
+	if err := errors.Join(x.Watch(cmd.Process.Pid, start), cmd.Process.Kill()); err != nil {
+		t.Fatal(err)
+	}
+	next(t, x)
+	fds := []unix.PollFd{{Fd: int32(x.epoll), Events: unix.POLLIN}}
+	if n, err := unix.Poll(fds, 0); n != 0 || err != nil {
+		t.Errorf("%d descriptors are ready, %v: want none", n, err)
 	}
 }
 
