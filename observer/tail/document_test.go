@@ -131,6 +131,8 @@ func TestDocumentOfOneTick(t *testing.T) {
 
 // A version of the same size that was given the modification time of the one
 // before is told.
+//
+// Field list: C26, C27.
 func TestDocumentWithTheSameTime(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "d.json")
