@@ -494,6 +494,11 @@ func TestAdmit(t *testing.T) {
 			b, _ := json.Marshal(r)
 			t.Errorf("%s: %s, want %s", tt.name, b, tt.status)
 		}
+		for want, got := range map[string]*string{tt.p.AgentID: r.AgentID, tt.p.IncarnationID: r.IncarnationID} {
+			if (got != nil) != (want != "") || got != nil && *got != want {
+				t.Errorf("%s: echoed %v of %q", tt.name, got, want)
+			}
+		}
 	}
 	s.fail = func(string) error { return errors.New("broken") }
 	r, err := c.Admit(t.Context(), wire.AdmitParams{RequestID: id, AgentID: agentA, IncarnationID: incA, Prompt: "hi"})
