@@ -21,6 +21,20 @@ func pages() (short, long, last []byte) {
 	return short, long, []byte("{\"last\":1}\n")
 }
 
+// backward reads from the end of a file.
+func backward(t *testing.T, path string) *Backward {
+	t.Helper()
+	end, err := AtEnd(path, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Back(path, end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 // A file that gets shorter while it is read backwards is given up, wherever that
 // is: what stands there now is another history.
 func TestBackShorter(t *testing.T) {
@@ -39,14 +53,7 @@ func TestBackShorter(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "a.jsonl")
 		write(t, path, tt.file)
-		end, err := AtEnd(path, -1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := Back(path, end)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := backward(t, path)
 		for range tt.give {
 			if _, more, err := b.Next(); !more || err != nil {
 				t.Fatalf("%s: %v, %v", tt.name, more, err)
@@ -76,18 +83,11 @@ func TestBackLimitInLongRecord(t *testing.T) {
 	short, long, last := pages()
 	path := filepath.Join(t.TempDir(), "a.jsonl")
 	write(t, path, append(append(bytes.Clone(short), long...), last...))
-	end, err := AtEnd(path, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
 	size := int64(len(long) + len(last))
 	for limit, want := range map[int64]int{
 		int64(len(last)): 0, int64(len(last)) + 1: 1, size - block: 1, size - block/2: 1, size - 1: 1, size: 1, size + 1: 2, size + 100: 2, size + block: 2,
 	} {
-		b, err := Back(path, end)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := backward(t, path)
 		b.Limit = limit
 		var got []providers.Record
 		for {

@@ -34,14 +34,7 @@ func TestNothingStaysOpen(t *testing.T) {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	end, err := AtEnd(path, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := Back(path, end)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := backward(t, path)
 	if n := opened(t, dir); n != 1 {
 		t.Errorf("%d open while it is read backwards, want 1", n)
 	}
@@ -50,7 +43,10 @@ func TestNothingStaysOpen(t *testing.T) {
 	if _, more, err := b.Next(); more || err != nil {
 		t.Errorf("after the end: %v, %v", more, err)
 	}
-	strange := end
+	strange, err := AtEnd(path, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	strange.Tail[0]++
 	for name, f := range map[string]func() error{
 		"back":              func() error { _, err := Back(path, strange); return err },
